@@ -1,0 +1,180 @@
+"""The flow: one place of work, and the tools rooted there, for the code inside it and for its threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar, Token
+from functools import cached_property, wraps
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from orca.process import StrPath
+from orca.tools.arguments import absolute
+
+if TYPE_CHECKING:
+    from orca.tools import CommandTool, GitTool, TypecheckTool
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+_current: ContextVar[Flow | None] = ContextVar("orca_flow", default=None)
+_open: list[Flow] = []
+
+
+class Flow:
+    """One place of work: `cwd`, the worktree around it, and the tools rooted there. Made by `flow`."""
+
+    def __init__(
+        self,
+        cwd: StrPath,
+        git: GitTool | None = None,
+        command: CommandTool | None = None,
+        typecheck: TypecheckTool | None = None,
+    ) -> None:
+        self.cwd = Path(absolute(cwd))
+        self._given = (git, command, typecheck)
+        self._tokens: list[Token[Flow | None]] = []
+
+    @property
+    def root(self) -> Path:
+        """The top of the worktree that holds `cwd`; `cwd` itself where there is none."""
+        return self.git.root
+
+    @cached_property
+    def git(self) -> GitTool:
+        """The git tool of the worktree that holds `cwd`."""
+        from orca.tools import GitTool
+
+        return self._given[0] or GitTool(self.cwd)
+
+    @cached_property
+    def command(self) -> CommandTool:
+        """The command tool at `cwd`."""
+        from orca.tools import CommandTool
+
+        return self._given[1] or CommandTool(self.cwd)
+
+    @cached_property
+    def typecheck(self) -> TypecheckTool:
+        """The type checking tool at `root`."""
+        from orca.tools import TypecheckTool
+
+        return self._given[2] or TypecheckTool(self.root)
+
+    def bind(self, fn: Callable[P, T]) -> Callable[P, T]:
+        """Return `fn` such that it runs in this flow, in whatever thread it is called.
+
+        >>> from orca import flow, git
+        >>> with flow() as run:
+        ...     run.bind(git)() is run.git
+        True
+        """
+
+        @wraps(fn)
+        def bound(*args: P.args, **kwargs: P.kwargs) -> T:
+            token = _current.set(self)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                _current.reset(token)
+
+        return bound
+
+    def map(self, fn: Callable[[Item], T], items: Iterable[Item], workers: int = 4) -> list[T]:
+        """Return `fn(item)` for each item, in their order, computed by `workers` threads that carry this flow.
+
+        The first exception of `fn` passes through: what was queued is dropped, what runs is waited for. Ctrl-C ends
+        the programs of all of them.
+
+        >>> from orca import command, flow
+        >>> with flow() as run:
+        ...     run.map(lambda word: command().run("echo", word).unwrap().stdout.strip(), ["a", "b"])
+        ['a', 'b']
+        """
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+        bound = self.bind(fn)
+        with ThreadPoolExecutor(workers, thread_name_prefix="orca") as pool:
+            try:
+                futures = [pool.submit(bound, item) for item in items]
+                failed = [done for done in wait(futures, return_when=FIRST_EXCEPTION).done if done.exception()]
+                for future in failed:
+                    future.result()
+                return [future.result() for future in futures]
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def __enter__(self) -> Flow:
+        self._tokens.append(_current.set(self))
+        _open.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _open.remove(self)
+        _current.reset(self._tokens.pop())
+
+
+def flow(
+    cwd: StrPath = ".",
+    *,
+    git: GitTool | None = None,
+    command: CommandTool | None = None,
+    typecheck: TypecheckTool | None = None,
+) -> Flow:
+    """Return the context of work in `cwd`: inside its `with`, `git()`, `command()` and `typecheck()` are its tools.
+
+    `git` and `typecheck` are rooted at the top of the worktree that holds `cwd`, `command` at `cwd`; a tool that is
+    given is used instead. Threads made by `map` and functions made by `bind` carry the flow with them.
+
+    >>> from orca import command, flow
+    >>> with flow("/") as run:
+    ...     command().run("pwd").unwrap().stdout
+    '/\\n'
+    """
+    return Flow(cwd, git=git, command=command, typecheck=typecheck)
+
+
+def git() -> GitTool:
+    """Return the current flow's git tool; without a flow, one for the current directory.
+
+    In a thread without a flow the only open one serves; with several open, this is misuse (`ValueError`).
+
+    >>> from orca import git
+    >>> git().current_branch().unwrap()
+    'main'
+    """
+    return _here().git
+
+
+def command() -> CommandTool:
+    """Return the current flow's command tool; without a flow, one for the current directory.
+
+    >>> from orca import command
+    >>> command().run("true").unwrap().exit_code
+    0
+    """
+    return _here().command
+
+
+def typecheck() -> TypecheckTool:
+    """Return the current flow's type checking tool; without a flow, one for the current worktree.
+
+    >>> from orca import typecheck
+    >>> report = typecheck().run(checker="mypy")
+    """
+    return _here().typecheck
+
+
+def _here() -> Flow:
+    current = _current.get()
+    if current is not None:
+        return current
+    flows = list(dict.fromkeys(_open))
+    if len(flows) > 1:
+        raise ValueError(
+            f"{len(flows)} flows are open and thread {threading.current_thread().name!r} carries none: use run.bind()"
+        )
+    return flows[0] if flows else Flow(".")
