@@ -1,4 +1,4 @@
-"""The tools of a flow, each loaded when it is first asked for."""
+"""The tools of a flow and what they return, each loaded when it is first asked for."""
 
 from __future__ import annotations
 
@@ -6,23 +6,67 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orca.tools.commands import CommandResult, CommandTool
-    from orca.tools.repository import GitTool
+    from orca.tools.repository import (
+        Branch,
+        Commit,
+        FileChange,
+        GitTool,
+        LogEntry,
+        Pathspec,
+        Pull,
+        Push,
+        RefUpdate,
+        Remote,
+        Status,
+        StatusEntry,
+    )
     from orca.tools.typecheckers import TypecheckReport, TypecheckTool
 
 _HOMES = {
-    "CommandResult": "commands",
-    "CommandTool": "commands",
-    "GitTool": "repository",
-    "TypecheckReport": "typecheckers",
-    "TypecheckTool": "typecheckers",
+    "commands": ("CommandResult", "CommandTool"),
+    "repository": (
+        "Branch",
+        "Commit",
+        "FileChange",
+        "GitTool",
+        "LogEntry",
+        "Pathspec",
+        "Pull",
+        "Push",
+        "RefUpdate",
+        "Remote",
+        "Status",
+        "StatusEntry",
+    ),
+    "typecheckers": ("TypecheckReport", "TypecheckTool"),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["CommandResult", "CommandTool", "GitTool", "TypecheckReport", "TypecheckTool"]
+__all__ = [
+    "Branch",
+    "CommandResult",
+    "CommandTool",
+    "Commit",
+    "FileChange",
+    "GitTool",
+    "LogEntry",
+    "Pathspec",
+    "Pull",
+    "Push",
+    "RefUpdate",
+    "Remote",
+    "Status",
+    "StatusEntry",
+    "TypecheckReport",
+    "TypecheckTool",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(import_module(f"orca.tools.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

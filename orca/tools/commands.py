@@ -75,9 +75,10 @@ class CommandTool:
 
         The program gets no terminal, and an empty stdin unless `input` is given (text goes as UTF-8). `cwd` is relative
         to the tool's, `env` is laid over the tool's. Each output is kept up to `limit` bytes, head and tail (None: all
-        of it); `log` names a file that gets both outputs whole, raw, readable by its owner only. `on_line` is called
-        in this thread with every line of either output, without its line end: a slow one holds the call up beyond its
-        deadline; its exception ends the program and passes through. When the program ends while a child of it holds
+        of it); `log` names a file, relative to the tool's directory, that gets both outputs whole, raw, readable by its
+        owner only. `on_line` is called in this thread with every line of either output, without its line end, one
+        beyond 16 MiB in pieces: a slow one holds the call up beyond its deadline; its exception ends the program and
+        passes through. When the program ends while a child of it holds
         an output open, the call returns within a second, and what is left of the program's process group is ended
         unless `keep_background`. Setting `cancel` ends the program.
 
@@ -92,16 +93,18 @@ class CommandTool:
         ...         print(error.cause, error.exit_code)
         exit 3
         """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit must be a number of bytes or None, not {limit!r}")
         deadline = time.monotonic() + (self._timeout if timeout is None else seconds(timeout))
         ended = process.run(
             argv,
             cwd=self._cwd if cwd is None else os.path.join(self._cwd, cwd),
             env=environment(self._env, env or {}),
             deadline=deadline,
-            input=input.encode("utf-8", "surrogateescape") if isinstance(input, str) else input,
+            input=input,
             limit=limit,
-            on_line=on_line and (lambda _, line: on_line(line)),
-            log=log,
+            on_line=None if on_line is None else (lambda _, line: on_line(line)),
+            log=None if log is None else os.path.join(self._cwd, log),
             keep_background=keep_background,
             cancel=cancel,
         )
@@ -132,7 +135,7 @@ class CommandTool:
         >>> command().shell("printf '%s' one | tr o O").unwrap().stdout
         'One'
         """
-        path = environment(self._env, env or {}).get("PATH")
+        path = environment(self._env, env or {}).get("PATH", os.defpath)
         shell = ("bash", "-euo", "pipefail", "-c") if shutil.which("bash", path=path) else ("sh", "-eu", "-c")
         return self.run(
             *shell,

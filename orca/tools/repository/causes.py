@@ -1,0 +1,90 @@
+"""Why a git command failed: one table from what git says under the C locale to a cause.
+
+What plumbing can answer is asked there, by the operations; this table is for what git tells in words alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from orca.errors import CommandCause
+
+_CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
+    (rb"detected dubious ownership", "dubious-ownership"),
+    (rb"not a git repository|must be run in a work tree", "not-a-repository"),
+    (
+        (
+            rb"tell me who you are|empty ident name|no (?:email|name) was given|unable to auto-detect|"
+            rb"auto-detection is disabled|malformed --author|is not 'Name <email>'"
+        ),
+        "identity-missing",
+    ),
+    (rb"failed to sign|gpg\.ssh\.|user\.signingkey|signing failed|Couldn't load public key", "signing-failed"),
+    (
+        rb"cannot lock ref '[^']*': '[^']*' exists|(?:exists|conflicts); cannot create|reference name conflict",
+        "ref-conflict",
+    ),
+    (
+        rb"unable to resolve reference .*Not a directory|cannot lock ref .*(?:Not a directory|Is a directory)",
+        "ref-conflict",
+    ),
+    (rb"\.lock': File exists|cannot lock ref|Another git process|Unable to create '[^']*\.lock'", "locked"),
+    (rb"paths are ignored", "ignored-path"),
+    (
+        rb"pathspec .* did not match any file|is outside repository|beyond a symbolic link|is in submodule",
+        "unknown-path",
+    ),
+    (
+        (
+            rb"would be overwritten|[Cc]ommit your changes or stash|You have (?:unstaged|uncommitted) changes|"
+            rb"contains (?:modified|uncommitted)|index contains uncommitted|cannot (?:rebase|pull)|Cannot (?:rebase|pull)"
+        ),
+        "dirty",
+    ),
+    (
+        rb"unmerged files|unresolved conflict|needs merge|is not possible because you have unmerged|partial commit",
+        "conflict",
+    ),
+    (rb"No such remote", "unknown-remote"),
+    (
+        (
+            rb"Permission denied \(|Authentication failed|could not read (?:Username|Password)|returned error: 40[137]|"
+            rb"Host key verification failed|terminal prompts disabled|HTTP Basic: Access denied|Invalid credentials"
+        ),
+        "auth",
+    ),
+    (
+        (
+            rb"does not appear to be a git repository|[Rr]epository '.*' (?:not found|does not exist)|"
+            rb"returned error: 404|not valid: is this a git repository"
+        ),
+        "unknown-remote",
+    ),
+    (
+        (
+            rb"couldn't find remote ref|remote ref does not exist|Remote branch .* not found|unknown revision|bad revision|"
+            rb"Needed a single revision|not a valid object name|invalid reference|not a commit|does not match any|"
+            rb"branch '.*' not found|no such branch|reference is not a tree|bad object|Not a valid"
+        ),
+        "unknown-ref",
+    ),
+    (rb"not a valid (?:branch|ref|tag) ?name|invalid refspec|is not a valid name", "bad-ref-name"),
+    (
+        (
+            rb"Could not resolve|Failed to connect|Couldn't connect|Connection (?:refused|reset|timed out|closed)|"
+            rb"Network is unreachable|No route to host|unable to access|hung up|early EOF|RPC failed|unable to look up|"
+            rb"Could not read from remote|unexpected disconnect|transport '.*' not allowed|unable to connect"
+        ),
+        "network",
+    ),
+)
+_PATTERNS: Final = tuple((re.compile(pattern), cause) for pattern, cause in _CAUSES)
+
+
+def cause_of(stderr: bytes) -> CommandCause:
+    """Return the first cause whose words git used; `exit` where it used none of them."""
+    for pattern, cause in _PATTERNS:
+        if pattern.search(stderr):
+            return cause
+    return "exit"

@@ -1,0 +1,123 @@
+"""The git tool: every operation on one repository, each returning a `Result`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from orca.process import StrPath
+from orca.tools.arguments import absolute, seconds
+from orca.tools.repository import names
+from orca.tools.repository.branches import BranchOperations
+from orca.tools.repository.calls import Call, Place, Stop, tagged
+from orca.tools.repository.commits import CommitOperations
+from orca.tools.repository.integration import IntegrationOperations
+from orca.tools.repository.pushing import PushOperations
+from orca.tools.repository.remotes import RemoteOperations
+from orca.tools.repository.staging import StagingOperations
+from orca.tools.repository.states import StateOperations
+
+_NETWORK_S = 600.0
+
+
+class GitTool(
+    StateOperations,
+    StagingOperations,
+    CommitOperations,
+    BranchOperations,
+    RemoteOperations,
+    PushOperations,
+    IntegrationOperations,
+):
+    """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
+
+    `root` may be any directory of the worktree: every path that goes in or comes out is relative to its top. Timeouts
+    are seconds, bound a whole call, and are taken by every method too: `timeout` for local work, `network_timeout` for
+    what talks to a remote, `hook_timeout` for `commit`. Nothing prompts; the user's language, colours and display
+    settings do not change an answer, while identity, signing, hooks, filters and credentials are the user's. Calls that
+    change the index of one worktree wait for each other, across threads and processes.
+
+    >>> from orca.tools import GitTool
+    >>> GitTool(".").status().unwrap().branch
+    'main'
+    """
+
+    def __init__(
+        self,
+        root: StrPath = ".",
+        *,
+        timeout: float = 120.0,
+        network_timeout: float = _NETWORK_S,
+        hook_timeout: float = 1800.0,
+    ) -> None:
+        self._place = Place(root)
+        self._timeout = seconds(timeout)
+        self._network_timeout = seconds(network_timeout)
+        self._hook_timeout = seconds(hook_timeout)
+
+    @property
+    def root(self) -> Path:
+        """The top of the worktree, asked of git once; the directory that was given where there is no worktree."""
+        try:
+            return Path(self._call(None).top)
+        except Stop:
+            return Path(self._place.given)
+
+    @tagged
+    def git_dir(self, *, timeout: float | None = None) -> Path:
+        """Return the git folder of this worktree, absolute.
+
+        Fails as `status` does.
+
+        >>> from orca import git
+        >>> git().git_dir().unwrap().name
+        '.git'
+        """
+        return Path(self._call(timeout).git_dir)
+
+    @staticmethod
+    @tagged
+    def init(path: StrPath, branch: str = "main", *, timeout: float = 120.0) -> GitTool:
+        """Return the tool for a new repository at `path`, whose first branch is `branch`; one that is there stays.
+
+        Fails with `CommandFailed`: `bad-ref-name`, `exit` (git could not write there), and what keeps a program from
+        starting; `UnsupportedFeature` (git before 2.36).
+
+        >>> from orca.tools import GitTool
+        >>> GitTool.init("shop").unwrap().current_branch().unwrap()
+        'main'
+        """
+        call = Call(Place("/"), timeout)
+        call.checked_branch(branch, "init")
+        call.run("init", "--quiet", f"--initial-branch={branch}", "--", absolute(path), kind="write", at_top=False)
+        return GitTool(path)
+
+    @staticmethod
+    @tagged
+    def clone(
+        url: str, path: StrPath, depth: int | None = None, branch: str | None = None, *, timeout: float = _NETWORK_S
+    ) -> GitTool:
+        """Return the tool for a clone of `url` at `path`, which must be new or empty.
+
+        `depth` keeps that many commits of history, `branch` is checked out instead of the remote's default one.
+
+        Fails with `CommandFailed`: `refused` (an address that would start a helper program), `bad-ref-name`,
+        `unknown-remote`, `unknown-ref`, `auth`, `network`, `timeout`, `exit` (`path` is not empty), and what keeps a
+        program from starting; `UnsupportedFeature` (git before 2.36).
+
+        >>> from orca import git
+        >>> from orca.tools import GitTool
+        >>> GitTool.clone(str(git().root), "clone", branch="main").unwrap().root.name
+        'clone'
+        """
+        if depth is not None and depth < 1:
+            raise ValueError("depth counts commits: at least one")
+        call = Call(Place("/"), timeout)
+        if not names.is_remote(url):
+            raise call.refuse("refused", ("clone",), "this address could start a program or be an option")
+        flags = [f"--depth={depth}"] if depth is not None else []
+        if branch is not None:
+            flags.append(f"--branch={call.checked_branch(branch, 'clone')}")
+        source = absolute(url) if os.path.exists(url) else url
+        call.run("clone", "--quiet", *flags, "--", source, absolute(path), kind="network", at_top=False)
+        return GitTool(path)

@@ -1,0 +1,138 @@
+"""mypy: JSON lines on stdout, and a report at its end that only a mypy which got there writes."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from orca.errors import Diagnostic
+from orca.process import Ended
+from orca.tools.typecheckers.checker import Checker, Reading, Request, count, located, spellings
+from orca.tools.typecheckers.settings import Source
+
+# What was checked and what a crash or a plugin left on stdout look the same, and so do their exit codes. The JUnit
+# report tells: it is the last that mypy writes, and it counts as errors what is not in the code. It goes to stderr
+# because a file would need a place that mypy and orca both can reach.
+_FLAGS: Final = (
+    "--output=json",
+    "--no-pretty",
+    "--no-color-output",
+    "--no-error-summary",
+    "--no-install-types",
+    "--interactive",
+    "--junit-xml=/dev/stderr",
+)
+_REPORT: Final = re.compile(rb'<\?xml[^>]*\?>\s*<testsuite errors="(\d+)".*</testsuite>\n?', re.DOTALL)
+_TARGETS: Final = ("files", "modules", "packages")
+_NO_SOURCES: Final = {"node_modules", "site-packages", "__pycache__"}
+
+
+def _arguments(request: Request) -> list[str]:
+    settings = request.settings
+    values = settings.values if settings is not None else {}
+    paths = list(request.paths)
+    if not paths and not (settings and settings.directory == request.root and any(map(values.get, _TARGETS))):
+        paths = ["."]
+    environment = []
+    if (
+        request.interpreter is not None
+        and "python_executable" not in values
+        and os.path.dirname(request.interpreter) != os.path.dirname(request.program)
+    ):
+        environment = [f"--python-executable={request.interpreter}"]
+    return [*_FLAGS, *environment, "--", *paths]
+
+
+def _read(ended: Ended) -> Reading:
+    report = _REPORT.search(ended.stderr)
+    stderr = _REPORT.sub(b"", ended.stderr)
+    diagnostics, rest = parse_mypy(ended.stdout, spellings(ended.cwd))
+    # A wrapper may keep stderr from us: then only an answer with nothing else in it counts.
+    arrived = report[1] == b"0" if report else not (rest or stderr.strip())
+    version = _installed_version(ended.argv[0])
+    if arrived and ended.exit_code in (0, 1, 2):
+        # Not by the exit code: in JSON mypy takes notes for errors (1), and an error that quotes a note for one (0).
+        if any(found.severity == "error" for found in diagnostics):
+            return Reading("errors", diagnostics, stderr, version=version)
+        if ended.exit_code == 0 or (ended.exit_code == 1 and diagnostics):
+            return Reading("clean", diagnostics, stderr, version=version)
+    return Reading("failed", diagnostics, stderr, version=version)
+
+
+def parse_mypy(stdout: bytes, roots: tuple[str, ...]) -> tuple[tuple[Diagnostic, ...], int]:
+    """Return the diagnostics of mypy's JSON lines, and the number of lines that are none."""
+    lines = [line for line in stdout.split(b"\n") if line.strip()]
+    diagnostics = tuple(_diagnostics(lines, roots))
+    return diagnostics, len(lines) - len(diagnostics)
+
+
+def _diagnostics(lines: list[bytes], roots: tuple[str, ...]) -> Iterator[Diagnostic]:
+    for line in lines:
+        try:
+            value: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        match value:
+            case {"file": str(file), "message": str(message), "severity": str(severity)}:
+                hint, code, row = value.get("hint"), value.get("code"), count(value.get("line"), 1)
+                yield Diagnostic(
+                    path=located(file, roots),
+                    line=row,
+                    column=count(value.get("column"), 0) if row else 0,
+                    severity="error" if severity == "error" else "information",
+                    code=code if isinstance(code, str) else None,
+                    message=f"{message}\n{hint}" if isinstance(hint, str) else message,
+                )
+            case _:
+                continue
+
+
+def _outlast_the_second(root: str, deadline: float) -> None:
+    """Wait for the end of this second if a source was changed in it.
+
+    mypy's cache knows times in whole seconds: a source that is changed again in the second in which it was cached, and
+    keeps its size, would be taken for unchanged, and the old answer given. The search for such a source ends with the
+    second too.
+    """
+    second = int(time.time())
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_SOURCES]
+        for file in files:
+            if int(time.time()) != second:
+                return
+            if file.endswith((".py", ".pyi")) and _changed_in(os.path.join(folder, file), second):
+                time.sleep(max(0.0, min(second + 1.01 - time.time(), deadline - time.monotonic())))
+                return
+
+
+def _changed_in(path: str, second: int) -> bool:
+    try:
+        return int(os.stat(path).st_mtime) == second
+    except OSError:  # gone, or a link to nowhere
+        return False
+
+
+def _installed_version(program: str) -> str | None:
+    """The version of the package beside the program: to ask the program would cost as much as a small check."""
+    home = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    found = glob.glob(os.path.join(glob.escape(home), "lib", "python*", "*-packages", "mypy-*.dist-info"))
+    return os.path.basename(found[0]).split("-")[1].removesuffix(".dist") if found else None
+
+
+MYPY: Final = Checker(
+    name="mypy",
+    configured_by=(
+        Source("mypy.ini", "mypy", optional=True),
+        Source(".mypy.ini", "mypy", optional=True),
+        Source("pyproject.toml", "tool.mypy"),
+        Source("setup.cfg", "mypy"),
+    ),
+    arguments=_arguments,
+    read=_read,
+    settle=_outlast_the_second,
+)
