@@ -43,8 +43,8 @@ class Reading:
 class Checker:
     """One row of the table of checkers.
 
-    `configured_by` is what makes it the project's checker, `also_reads` what else it takes settings from. `settle` waits,
-    until a deadline at most, for what must be so in the root before it runs.
+    `configured_by` is what makes it the project's checker, `also_reads` what else it takes settings from. `settle`
+    waits, until a deadline at most, for what must be so in the root before it runs.
     """
 
     name: str

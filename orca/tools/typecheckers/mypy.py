@@ -1,4 +1,4 @@
-"""mypy: JSON lines on stdout, and a report at its end that only a mypy which got there writes."""
+"""mypy: JSON lines on stdout, and at its end a report that tells errors in the code from a failure to check it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
 from typing import Any, Final
 
 from orca.errors import Diagnostic
 from orca.process import Ended
-from orca.tools.typecheckers.checker import Checker, Reading, Request, count, located, spellings
+from orca.tools.typecheckers.checker import Checker, Reading, Request, Verdict, count, located, spellings
 from orca.tools.typecheckers.settings import Source
 
 # What was checked and what a crash or a plugin left on stdout look the same, and so do their exit codes. The JUnit
@@ -23,11 +22,17 @@ _FLAGS: Final = (
     "--no-pretty",
     "--no-color-output",
     "--no-error-summary",
+    "--show-column-numbers",
     "--no-install-types",
     "--interactive",
     "--junit-xml=/dev/stderr",
 )
 _REPORT: Final = re.compile(rb'<\?xml[^>]*\?>\s*<testsuite errors="(\d+)".*</testsuite>\n?', re.DOTALL)
+# How mypy before 2.1 wrote the errors that end it, of syntax and the like, whatever the output asked for.
+_TEXT: Final = re.compile(
+    rb"(?P<file>.+?):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)? (?P<severity>error|note): (?P<message>.*?)"
+    rb"(?:  \[(?P<code>[a-z0-9-]+)\])?\r?"
+)
 _TARGETS: Final = ("files", "modules", "packages")
 _NO_SOURCES: Final = {"node_modules", "site-packages", "__pycache__"}
 
@@ -55,41 +60,57 @@ def _read(ended: Ended) -> Reading:
     # A wrapper may keep stderr from us: then only an answer with nothing else in it counts.
     arrived = report[1] == b"0" if report else not (rest or stderr.strip())
     version = _installed_version(ended.argv[0])
-    if arrived and ended.exit_code in (0, 1, 2):
-        # Not by the exit code: in JSON mypy takes notes for errors (1), and an error that quotes a note for one (0).
-        if any(found.severity == "error" for found in diagnostics):
-            return Reading("errors", diagnostics, stderr, version=version)
-        if ended.exit_code == 0 or (ended.exit_code == 1 and diagnostics):
-            return Reading("clean", diagnostics, stderr, version=version)
-    return Reading("failed", diagnostics, stderr, version=version)
+    # In JSON it takes notes for errors, and an error that quotes a note for a note: the severities decide.
+    errors = any(found.severity == "error" for found in diagnostics)
+    verdict: Verdict = "failed"
+    if arrived and errors and ended.exit_code in (0, 1, 2):
+        verdict = "errors"
+    elif arrived and (ended.exit_code == 0 or (ended.exit_code == 1 and diagnostics)):
+        verdict = "clean"
+    return Reading(verdict, diagnostics, stderr, version=version)
 
 
 def parse_mypy(stdout: bytes, roots: tuple[str, ...]) -> tuple[tuple[Diagnostic, ...], int]:
-    """Return the diagnostics of mypy's JSON lines, and the number of lines that are none."""
+    """Return the diagnostics in mypy's output, and the number of lines that are none."""
     lines = [line for line in stdout.split(b"\n") if line.strip()]
-    diagnostics = tuple(_diagnostics(lines, roots))
+    found = [_json_diagnostic(line, roots) or _text_diagnostic(line, roots) for line in lines]
+    diagnostics = tuple(filter(None, found))
     return diagnostics, len(lines) - len(diagnostics)
 
 
-def _diagnostics(lines: list[bytes], roots: tuple[str, ...]) -> Iterator[Diagnostic]:
-    for line in lines:
-        try:
-            value: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        match value:
-            case {"file": str(file), "message": str(message), "severity": str(severity)}:
-                hint, code, row = value.get("hint"), value.get("code"), count(value.get("line"), 1)
-                yield Diagnostic(
-                    path=located(file, roots),
-                    line=row,
-                    column=count(value.get("column"), 0) if row else 0,
-                    severity="error" if severity == "error" else "information",
-                    code=code if isinstance(code, str) else None,
-                    message=f"{message}\n{hint}" if isinstance(hint, str) else message,
-                )
-            case _:
-                continue
+def _json_diagnostic(line: bytes, roots: tuple[str, ...]) -> Diagnostic | None:
+    try:
+        value: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match value:
+        case {"file": str(file), "message": str(message), "severity": str(severity)}:
+            hint, code, row = value.get("hint"), value.get("code"), count(value.get("line"), 1)
+            return Diagnostic(
+                path=located(file, roots),
+                line=row,
+                column=count(value.get("column"), 0) if row else 0,
+                severity="error" if severity == "error" else "information",
+                code=code if isinstance(code, str) else None,
+                message=f"{message}\n{hint}" if isinstance(hint, str) else message,
+            )
+        case _:
+            return None
+
+
+def _text_diagnostic(line: bytes, roots: tuple[str, ...]) -> Diagnostic | None:
+    found = _TEXT.fullmatch(line)
+    if found is None:
+        return None
+    words = {name: os.fsdecode(value) for name, value in found.groupdict(default=b"").items()}
+    return Diagnostic(
+        path=located(words["file"], roots),
+        line=int(words["line"]),
+        column=int(words["column"] or 0),
+        severity="error" if words["severity"] == "error" else "information",
+        code=words["code"] or None,
+        message=words["message"],
+    )
 
 
 def _outlast_the_second(root: str, deadline: float) -> None:
