@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from orca.errors.advice import is_retryable, recovery
+from orca.errors.causes import BackendCause, BackendTag, CommandCause, Effect, FileCause, PushCause, Seam, Severity
 from orca.errors.constructors import (
     backend_failed,
     branch_already_exists,
@@ -18,24 +19,16 @@ from orca.errors.constructors import (
     unsupported_feature,
 )
 from orca.errors.tags import (
-    BackendCause,
     BackendFailed,
-    BackendTag,
     BranchAlreadyExists,
-    CommandCause,
     CommandFailed,
     Diagnostic,
-    Effect,
-    FileCause,
     FileSystemError,
     IoFailed,
     NothingToCommit,
-    PushCause,
     PushRejected,
     RefRejection,
     RuntimeError,
-    Seam,
-    Severity,
     StructuredOutputValidationFailed,
     TypecheckFailed,
     UnsupportedFeature,
@@ -91,3 +84,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(wire, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -144,16 +144,15 @@ def _words(error: RuntimeError) -> str:
         case BranchAlreadyExists(branch=branch):
             return f"The branch {_short(branch)} already exists."
         case PushRejected(remote=remote, cause=cause, refs=refs, landed=landed):
+            by = f"The remote {_short(remote)}" if remote else "The remote"
             refused = ", ".join(f"{ref.remote} ({ref.message or ref.cause})" for ref in refs) or cause
-            all_the_same = f"; landed all the same: {', '.join(landed)}" if landed else ""
-            return f"The remote {_short(remote or '')} rejected the push: {_short(refused)}{all_the_same}.".replace(
-                "  ", " "
-            )
+            all_the_same = f"; landed all the same: {_short(', '.join(landed))}" if landed else ""
+            return f"{by} rejected the push: {_short(refused)}{all_the_same}."
         case CommandFailed():
             words = _COMMAND_WORDS[error.cause].format(
                 exit_code="an unknown status" if error.exit_code is None else error.exit_code,
-                signal=error.signal or "a signal",
-                cwd=error.cwd or "",
+                signal=_short(error.signal or "a signal"),
+                cwd=_short(error.cwd or ""),
             )
             about = f" ({_short(', '.join(error.paths))})" if error.paths else ""
             return f"The command `{_short(error.command)}` {words}{about}{_last_line(error.stderr, error.stdout)}"
@@ -164,11 +163,12 @@ def _words(error: RuntimeError) -> str:
         case BackendFailed(backend=backend, cause=cause, message=message):
             return f"The backend {_short(backend)} failed ({cause}): {_short(message)}"
         case TypecheckFailed(checker=checker, diagnostics=diagnostics):
-            errors = [found for found in diagnostics if found.severity == "error"]
-            first = f", first {errors[0].path}:{errors[0].line}: {errors[0].message}" if errors else ""
-            return f"The type checker {checker or ''} found {len(errors) or 'some'} errors{_short(first)}.".replace(
-                "  ", " "
-            )
+            by = f"The type checker {_short(checker)}" if checker else "The type checker"
+            found = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+            if not found:
+                return f"{by} did not accept the code."
+            first = _short(f"{found[0].path}:{found[0].line}: {found[0].message}")
+            return f"{by} found {len(found)} {'error' if len(found) == 1 else 'errors'}, first {first}."
         case FileSystemError(path=path, cause=cause, message=message):
             return f"The file {_short(path)} could not be used ({cause}): {_short(message)}"
         case IoFailed(seam=seam, kind=kind, message=message):

@@ -6,23 +6,17 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypeVar
 
+from orca.errors.causes import BackendCause, BackendTag, CommandCause, Effect, FileCause, PushCause, Seam
 from orca.errors.tags import (
-    BackendCause,
     BackendFailed,
-    BackendTag,
     BranchAlreadyExists,
-    CommandCause,
     CommandFailed,
     Diagnostic,
-    Effect,
-    FileCause,
     FileSystemError,
     IoFailed,
     NothingToCommit,
-    PushCause,
     PushRejected,
     RefRejection,
-    Seam,
     StructuredOutputValidationFailed,
     TypecheckFailed,
     UnsupportedFeature,
@@ -34,8 +28,10 @@ T = TypeVar("T")
 
 def _tuple(items: Iterable[T]) -> tuple[T, ...]:
     try:
+        if isinstance(items, str):
+            return (items,)  # type: ignore[return-value]  # one item, not its characters
         return tuple(items)
-    except Exception:  # a constructor never raises, whatever it is given
+    except Exception:  # noqa: BLE001 a constructor never raises, whatever it is given
         return ()
 
 

@@ -15,157 +15,16 @@ RuntimeError
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
+from orca.errors.causes import BackendCause, BackendTag, CommandCause, Effect, FileCause, PushCause, Seam, Severity
+from orca.errors.sealing import Sealed
 from orca.events import Usage
-from orca.redaction import redact_deep, redact_text
-
-BackendTag: TypeAlias = Literal["claude", "codex", "opencode", "pi"]
-Effect: TypeAlias = Literal["none", "unknown", "landed"]
-Seam: TypeAlias = Literal["source", "sink", "tool"]
-Severity: TypeAlias = Literal["error", "warning", "information"]
-
-PushCause: TypeAlias = Literal[
-    "fetch-first",
-    "non-fast-forward",
-    "stale-lease",
-    "already-exists",
-    "hook-declined",
-    "protected",
-    "atomic",
-    "checked-out",
-    "deletion-denied",
-    "shallow",
-    "other",
-]
-CommandCause: TypeAlias = Literal[
-    # of the process
-    "exit",
-    "signal",
-    "timeout",
-    "cancelled",
-    "not-found",
-    "not-executable",
-    "bad-format",
-    "bad-interpreter",
-    "bad-cwd",
-    "bad-argument",
-    "too-long",
-    "refused",
-    "checker-failed",
-    # of git
-    "not-a-repository",
-    "dubious-ownership",
-    "identity-missing",
-    "signing-failed",
-    "hook-failed",
-    "locked",
-    "conflict",
-    "dirty",
-    "ignored-path",
-    "unknown-path",
-    "unknown-ref",
-    "bad-ref-name",
-    "ref-conflict",
-    "unknown-remote",
-    "no-upstream",
-    "detached",
-    "unborn",
-    "auth",
-    "network",
-    "other",
-]
-BackendCause: TypeAlias = Literal[
-    "not-installed",
-    "auth",
-    "rate-limit",
-    "usage-limit",
-    "overloaded",
-    "network",
-    "bad-model",
-    "bad-request",
-    "context-overflow",
-    "max-turns",
-    "budget",
-    "permission",
-    "session-not-found",
-    "timeout",
-    "stalled",
-    "cancelled",
-    "protocol",
-    "crashed",
-    "other",
-]
-FileCause: TypeAlias = Literal[
-    "not-found",
-    "already-exists",
-    "permission",
-    "is-a-directory",
-    "not-a-directory",
-    "not-a-file",
-    "outside-root",
-    "symlink",
-    "no-space",
-    "read-only",
-    "not-text",
-    "too-large",
-    "no-match",
-    "ambiguous",
-    "other",
-]
 
 
-def wire_name(name: str) -> str:
-    """Return a field's name on the wire: `exit_code` is `exitCode`, `tag` is `_tag`."""
-    if name == "tag":
-        return "_tag"
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-_WIRE: Final[dict[str, Any]] = {
-    "alias_generator": wire_name,
-    "populate_by_name": True,
-    "serialize_by_alias": True,
-    "extra": "ignore",
-}
-
-
-def _closed(**fields: tuple[Any, str]) -> dict[str, tuple[frozenset[str], str]]:
-    """Closed sets by field: the words, and the one that stands for a word that is none of them."""
-    return {name: (frozenset(get_args(literal)), instead) for name, (literal, instead) in fields.items()}
-
-
-def known(word: object, closed: tuple[frozenset[str], str]) -> str:
-    """Return the word if the closed set has it, else the word that stands for all others."""
-    words, instead = closed
-    return word if isinstance(word, str) and word in words else instead
-
-
-class _Sealed:
-    """Strings redacted whenever one is built, and closed sets kept closed: an unknown word becomes the set's open one."""
-
-    __slots__ = ()
-    __pydantic_config__ = _WIRE
-    __closed__ = _closed()
-
-    def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
-            value = getattr(self, name)
-            closed = self.__closed__.get(name)
-            if closed is not None:
-                object.__setattr__(self, name, known(value, closed))
-            elif name == "raw":
-                object.__setattr__(self, name, redact_deep(value))
-            elif isinstance(value, (tuple, list)):
-                object.__setattr__(self, name, tuple(v if isinstance(v, _Sealed) else redact_text(v) for v in value))
-            elif value is not None and name != "tag" and not isinstance(value, (int, float, Decimal, Usage)):
-                object.__setattr__(self, name, redact_text(value))
-
-
-class _Tagged(_Sealed):
+class _Tagged(Sealed):
     """One of the ten: `str` is one sentence for a person."""
 
     __slots__ = ()
@@ -177,10 +36,8 @@ class _Tagged(_Sealed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefRejection(_Sealed):
+class RefRejection(Sealed):
     """One ref that the remote refused: its local and remote name, why, and the remote's own words."""
-
-    __closed__ = _closed(cause=(PushCause, "other"))
 
     local: str
     remote: str
@@ -189,10 +46,8 @@ class RefRejection(_Sealed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic(_Sealed):
+class Diagnostic(Sealed):
     """One finding of a type checker; `line` and `column` count from 1 and are 0 where the checker names none."""
-
-    __closed__ = _closed(severity=(Severity, "information"))
 
     path: str
     line: int = 0
@@ -223,8 +78,6 @@ class BranchAlreadyExists(_Tagged):
 class PushRejected(_Tagged):
     """The remote refused a ref: `cause` says why, `landed` names the refs that it took all the same."""
 
-    __closed__ = _closed(cause=(PushCause, "other"), effect=(Effect, "unknown"))
-
     tag: Literal["PushRejected"] = "PushRejected"
     remote: str | None = None
     stderr: str
@@ -241,8 +94,6 @@ class CommandFailed(_Tagged):
     `exit_code` is None when the program did not exit by itself, and when its status was lost. `duration_s` is seconds,
     `paths` are what the cause is about (conflicts, ignored paths), `*_dropped` the bytes left out of an output.
     """
-
-    __closed__ = _closed(cause=(CommandCause, "other"), effect=(Effect, "unknown"))
 
     tag: Literal["CommandFailed"] = "CommandFailed"
     command: str
@@ -265,7 +116,7 @@ class StructuredOutputValidationFailed(_Tagged):
 
     tag: Literal["StructuredOutputValidationFailed"] = "StructuredOutputValidationFailed"
     issues: tuple[str, ...]
-    raw: Any
+    raw: Any = field(hash=False)
     backend: BackendTag | None = None
     session_id: str | None = None
     usage: Usage | None = None
@@ -287,8 +138,6 @@ class BackendFailed(_Tagged):
 
     `retry_after_s` is seconds, `denied` the tool calls that were refused, `cost_usd` what it cost as far as it got.
     """
-
-    __closed__ = _closed(cause=(BackendCause, "other"), effect=(Effect, "unknown"))
 
     tag: Literal["BackendFailed"] = "BackendFailed"
     backend: BackendTag
@@ -320,8 +169,6 @@ class TypecheckFailed(_Tagged):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystemError(_Tagged):
     """A file could not be read or written: `cause` says why, `errno` is the system's number for it."""
-
-    __closed__ = _closed(cause=(FileCause, "other"), effect=(Effect, "unknown"))
 
     tag: Literal["FileSystemError"] = "FileSystemError"
     path: str

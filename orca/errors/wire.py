@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from decimal import Decimal
 from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from orca.errors.tags import Diagnostic, NothingToCommit, RefRejection, RuntimeError, known
+from orca.errors.causes import is_closed, known
+from orca.errors.tags import Diagnostic, NothingToCommit, RefRejection, RuntimeError
 
 _SEED_FIELDS: Final[dict[str, frozenset[str]]] = {
     "NothingToCommit": frozenset(),
@@ -38,7 +38,9 @@ def to_wire(error: RuntimeError, *, seed_only: bool = False) -> dict[str, Any]:
     >>> to_wire(branch_already_exists("main"))
     {'_tag': 'BranchAlreadyExists', 'branch': 'main'}
     """
-    wire: dict[str, Any] = _without_absent(error, ERROR_ADAPTER.dump_python(error, mode="json", by_alias=True))
+    wire: dict[str, Any] = _without_absent(
+        error, ERROR_ADAPTER.dump_python(error, mode="json", by_alias=True, warnings=False)
+    )
     if not seed_only:
         return wire
     kept = _SEED_FIELDS[error.tag]
@@ -81,8 +83,10 @@ def _known_words(payload: Any) -> Any:
     """Words of closed sets that only a newer writer knows, as the words that stand for all others."""
     if not isinstance(payload, Mapping):
         return payload
-    types = {tagged.tag: tagged for tagged in get_args(RuntimeError)}
+    types = {tagged.__name__: tagged for tagged in get_args(RuntimeError)}
     wire = _known_row(payload, types.get(str(payload.get("_tag")), NothingToCommit))
+    if wire.get("_tag") == "StructuredOutputValidationFailed":
+        wire.setdefault("raw", None)  # the seed system writes no field whose value is undefined
     for rows, row_type in (("refs", RefRejection), ("diagnostics", Diagnostic)):
         if isinstance(wire.get(rows), (list, tuple)):
             wire[rows] = [_known_row(row, row_type) if isinstance(row, Mapping) else row for row in wire[rows]]
@@ -90,9 +94,8 @@ def _known_words(payload: Any) -> Any:
 
 
 def _known_row(row: Mapping[str, Any], row_type: type[Any]) -> dict[str, Any]:
-    return dict(row) | {
-        field: known(row[field], closed) for field, closed in row_type.__closed__.items() if field in row
-    }
+    words = {field.name: str(field.type) for field in fields(row_type) if is_closed(str(field.type))}
+    return dict(row) | {name: known(words[name], row[name]) for name in words.keys() & row.keys()}
 
 
 def _first_issue(invalid: ValueError) -> str:
