@@ -112,7 +112,7 @@ URL, SHOWN = f"https://{TOKEN}@example.com", "https://***@example.com"
         (frozenset({"b", "a"}), ["a", "b"]),
         (Point(URL, Point("x", {URL})), {"name": SHOWN, "inner": {"name": "x", "inner": [SHOWN]}}),
         ({"Authorization": "abc", "Accept": "y"}, {"Authorization": MASK, "Accept": "y"}),
-        ({"Set-Cookie": ["x", "y"]}, {"Set-Cookie": [MASK, MASK]}),
+        ({"Set-Cookie": ["x", b"y", None]}, {"Set-Cookie": [MASK, MASK, None]}),
         ({"api_key": "abcd1234", "token": "string"}, {"api_key": MASK, "token": "string"}),
         ({"max_tokens": "abcd1234"}, {"max_tokens": "abcd1234"}),
         ([URL, ValueError(URL)], [SHOWN, f"ValueError('{SHOWN}')"]),

@@ -58,7 +58,9 @@ def redact_deep(value: object, env: Mapping[str, str] | None = None) -> Any:
     """Return a copy of `value` that JSON can hold, with every string in it redacted, keys too.
 
     Tuples and sets become lists, dataclasses dicts, bytes text, numbers that JSON lacks strings, and any other object
-    its redacted `repr`; so does what lies deeper than a hundred levels. Never raises.
+    its redacted `repr`; so does what lies deeper than a hundred levels. Of keys that become equal the last one stays.
+    A string, or a list of them, that stands under a name that says secret (`token`, `Authorization`) is masked if it
+    looks like one. Never raises.
 
     >>> redact_deep({"url": "https://user:pa55word@example.com", 1: (None, float("nan"))})
     {'url': 'https://***@example.com', '1': [None, 'NaN']}
@@ -125,28 +127,25 @@ class _Copy:
     def of(self, value: object, depth: int = 0, name: str = "") -> Any:
         """Return the copy of `value`; `name` is the key of the mapping that holds it, if that may name a secret."""
         try:
-            match value:
-                case None | bool():
-                    return value
-                case int():
-                    return int.__index__(value) if -_LARGEST < value < _LARGEST else hex(value)
-                case float():
-                    return _NOT_FINITE.get(float.__repr__(value)) or float.__float__(value)
-                case str():
-                    text = self._text(value)
-                    return MASK if is_secret_member(name, text) else text
-                case Mapping() | list() | tuple() | set() | frozenset() if depth < _DEEPEST:
-                    return self._once(value, depth + 1, name)
-                case _:
-                    pass
-            if is_dataclass(value) and not isinstance(value, type) and depth < _DEEPEST:
-                return self._once(value, depth + 1, name)
-            return self._text(value)
+            copy = self._fitted(value, depth, name)
         except Exception:  # noqa: BLE001 - as in _shown: any object may come, and any of its methods may fail
-            return f"<{type(value).__name__}>"
+            copy = f"<{type(value).__name__}>"
+        return MASK if isinstance(copy, str) and is_secret_member(name, copy) else copy
 
-    def _text(self, value: object) -> str:
-        return _clean(_shown(value, repr), self._needles)
+    def _fitted(self, value: object, depth: int, name: str) -> Any:
+        match value:
+            case None | bool():
+                return value
+            case int():
+                return int.__index__(value) if -_LARGEST < value < _LARGEST else hex(value)
+            case float():
+                return _NOT_FINITE.get(float.__repr__(value)) or float.__float__(value)
+            case Mapping() | list() | tuple() | set() | frozenset() if depth < _DEEPEST:
+                return self._once(value, depth + 1, name)
+            case _ if is_dataclass(value) and not isinstance(value, type) and depth < _DEEPEST:
+                return self._once(value, depth + 1, name)
+            case _:
+                return _clean(_shown(value, repr), self._needles)
 
     def _once(self, value: Any, depth: int, name: str) -> Any:
         place = id(value), name

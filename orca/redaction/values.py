@@ -21,7 +21,7 @@ _PATH: Final = r"(?:\.{0,2}/|~|file:|[A-Za-z]:[\\/])(?!.*(?=[^/]*[a-z])(?=[^/]*[
 _PEM_FRAME: Final = r"-----|[A-Za-z][A-Za-z-]*: "
 
 _LONGEST_NEEDLE: Final = 1024  # longer values are looked for in pieces, so that no pattern gets large
-_NAMED: Final = {" ": r"\+"} | {char: rf"\\{{1,8}}+{name}" for char, name in zip("\n\r\t\b\f", "nrtbf", strict=True)}
+_LETTERS: Final = dict(zip("\n\r\t\b\f", "nrtbf", strict=True))  # that name them after a backslash
 
 _added: dict[str, None] = {}  # a dict, because tuple(dict) is whole even while another thread adds
 
@@ -128,27 +128,34 @@ def _anchor(needle: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _spellings(needle: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\+|[^A-Za-z0-9_-]", lambda special: _spelling(special[0]), needle))
+    def spelling(special: re.Match[str]) -> str:
+        return _spelling(special[0], needle.endswith("\\", 0, special.start()))
+
+    return re.compile(re.sub(r"\\+|[^A-Za-z0-9_-]", spelling, needle))
 
 
-def _spelling(special: str) -> str:
+def _spelling(special: str, after_backslash: bool) -> str:
     """A pattern for one character, or a run of backslashes: as it is, percent-encoded, or escaped once or more.
 
-    Possessive throughout: a run of backslashes that could be read in two ways would take exponential time.
+    Possessive throughout: a run of backslashes that could be read in two ways would take exponential time. So a run
+    in the needle takes all that there are, and leaves none to the escape that follows it.
     """
     percent = "".join(f"%(?:25)?{byte:02x}" for byte in special[0].encode("utf-8", "surrogatepass"))
     if special[0] == "\\":
-        return rf"(?:\\{{{len(special)},{8 * len(special)}}}+|(?i:{percent}){{{len(special)}}})"
+        return rf"(?:\\{{{len(special)},{8 * len(special) + 8}}}+|(?i:{percent}){{{len(special)}}})"
+    escape = r"\\{0,8}+" if after_backslash else r"\\{1,8}+"
     units = special.encode("utf-16-be", "surrogatepass")
-    unicode = "".join(rf"\\{{1,8}}+u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    unicode = escape + r"\\{1,8}+".join(f"u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
     spelled = [rf"\\{{0,8}}+{re.escape(special)}", f"(?i:{percent}|{unicode})"]
     if ord(special) < 0x100:
-        spelled.append(rf"\\{{1,8}}+x(?i:{ord(special):02x})")
+        spelled.append(rf"{escape}x(?i:{ord(special):02x})")
     if ord(special) > 0xFFFF:
-        spelled.append(rf"\\{{1,8}}+U(?i:{ord(special):08x})")
+        spelled.append(rf"{escape}U(?i:{ord(special):08x})")
     if "\udc80" <= special <= "\udcff":  # a byte of the environment that is not text
         byte = ord(special) - 0xDC00
-        spelled.append(rf"\\{{1,8}}+x{byte:02x}|(?i:%{byte:02x})|\ufffd")
-    if special in _NAMED:
-        spelled.append(_NAMED[special])
+        spelled.append(rf"{escape}x{byte:02x}|(?i:%{byte:02x})|\ufffd")
+    if special in _LETTERS:
+        spelled.append(escape + _LETTERS[special])
+    if special == " ":
+        spelled.append(r"\+")
     return f"(?:{'|'.join(spelled)})"
