@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
-from orca.process import StrPath
+from orca.process import StrPath, live
 from orca.tools.arguments import absolute
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-_current: ContextVar[Flow | None] = ContextVar("orca_flow", default=None)
+_entered: ContextVar[tuple[Flow, ...]] = ContextVar("orca_flows", default=())
 _open: list[Flow] = []
 
 
@@ -36,7 +36,6 @@ class Flow:
     ) -> None:
         self.cwd = Path(absolute(cwd))
         self._given = (git, command, typecheck)
-        self._tokens: list[Token[Flow | None]] = []
 
     @property
     def root(self) -> Path:
@@ -46,21 +45,21 @@ class Flow:
     @cached_property
     def git(self) -> GitTool:
         """The git tool of the worktree that holds `cwd`."""
-        from orca.tools import GitTool
+        from orca.tools.repository import GitTool
 
         return self._given[0] or GitTool(self.cwd)
 
     @cached_property
     def command(self) -> CommandTool:
         """The command tool at `cwd`."""
-        from orca.tools import CommandTool
+        from orca.tools.commands import CommandTool
 
         return self._given[1] or CommandTool(self.cwd)
 
     @cached_property
     def typecheck(self) -> TypecheckTool:
         """The type checking tool at `root`."""
-        from orca.tools import TypecheckTool
+        from orca.tools.typecheckers import TypecheckTool
 
         return self._given[2] or TypecheckTool(self.root)
 
@@ -75,11 +74,11 @@ class Flow:
 
         @wraps(fn)
         def bound(*args: P.args, **kwargs: P.kwargs) -> T:
-            token = _current.set(self)
+            token = _entered.set((self,))
             try:
                 return fn(*args, **kwargs)
             finally:
-                _current.reset(token)
+                _entered.reset(token)
 
         return bound
 
@@ -97,24 +96,24 @@ class Flow:
         from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
         bound = self.bind(fn)
+        live.resume()
         with ThreadPoolExecutor(workers, thread_name_prefix="orca") as pool:
             try:
                 futures = [pool.submit(bound, item) for item in items]
-                failed = [done for done in wait(futures, return_when=FIRST_EXCEPTION).done if done.exception()]
-                for future in failed:
-                    future.result()
-                return [future.result() for future in futures]
+                wait(futures, return_when=FIRST_EXCEPTION)
+                failed = [future for future in futures if future.done() and future.exception() is not None]
+                return [future.result() for future in failed or futures]
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def __enter__(self) -> Flow:
-        self._tokens.append(_current.set(self))
+    def __enter__(self) -> Self:
+        _entered.set((*_entered.get(), self))
         _open.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         _open.remove(self)
-        _current.reset(self._tokens.pop())
+        _entered.set(_entered.get()[:-1])
 
 
 def flow(
@@ -146,7 +145,7 @@ def git() -> GitTool:
     >>> git().current_branch().unwrap()
     'main'
     """
-    return _here().git
+    return (_here() or Flow(".")).git
 
 
 def command() -> CommandTool:
@@ -156,7 +155,12 @@ def command() -> CommandTool:
     >>> command().run("true").unwrap().exit_code
     0
     """
-    return _here().command
+    here = _here()
+    if here is not None:
+        return here.command
+    from orca.tools.commands import CommandTool
+
+    return CommandTool()
 
 
 def typecheck() -> TypecheckTool:
@@ -165,16 +169,16 @@ def typecheck() -> TypecheckTool:
     >>> from orca import typecheck
     >>> report = typecheck().run(checker="mypy")
     """
-    return _here().typecheck
+    return (_here() or Flow(".")).typecheck
 
 
-def _here() -> Flow:
-    current = _current.get()
-    if current is not None:
-        return current
+def _here() -> Flow | None:
+    entered = _entered.get()
+    if entered:
+        return entered[-1]
     flows = list(dict.fromkeys(_open))
     if len(flows) > 1:
         raise ValueError(
             f"{len(flows)} flows are open and thread {threading.current_thread().name!r} carries none: use run.bind()"
         )
-    return flows[0] if flows else Flow(".")
+    return flows[0] if flows else None

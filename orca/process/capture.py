@@ -9,9 +9,9 @@ from typing import Final
 
 from orca.redaction import trim_cut
 
-_READ_BYTES: Final = 1 << 18
+_READ_BYTES: Final = 1 << 16  # what a pipe holds
 _READS_PER_WAKE: Final = 16
-_LINE_BYTES: Final = 1 << 20
+_LINE_BYTES: Final = 16 << 20
 _NO_LIMIT: Final = 1 << 62
 
 
@@ -40,9 +40,12 @@ class LogFile:
             self._fail(str(error))
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            try:
+                os.close(fd)
+            except OSError as error:  # a quota or a remote file system may complain only now
+                self.error = self.error or str(error)
 
     def _fail(self, why: str) -> None:
         self.error = why
@@ -70,18 +73,16 @@ class Capture:
         self._line = bytearray()
         self._log = log
 
-    def read(self, scratch: memoryview) -> bool:
+    def read(self) -> bool:
         """Take what is there, a bounded number of times; False once the stream has ended."""
         for _ in range(_READS_PER_WAKE):
             try:
-                count = os.readv(self.fd, [scratch])
+                data = os.read(self.fd, _READ_BYTES)
             except BlockingIOError:
                 return True
-            except OSError:  # EIO: the other end of a terminal is gone
+            if not data:
                 return False
-            if count == 0:
-                return False
-            self._take(scratch[:count])
+            self._take(memoryview(data))
         return True
 
     def end(self) -> None:
@@ -93,7 +94,7 @@ class Capture:
     def data(self) -> tuple[bytes, int]:
         """Return the bytes kept and the number dropped between their head and their tail."""
         if self.size <= self._head_limit + self._ring_limit:
-            return bytes(self._head + self._ring), 0
+            return b"".join((self._head, self._ring)), 0
         tail = self._ring[self._ring_at :] + self._ring[: self._ring_at]
         head, tail_kept = trim_cut(bytes(self._head), bytes(tail))
         return head + tail_kept, self.size - len(head) - len(tail_kept)
@@ -127,19 +128,22 @@ class Capture:
         assert self._on_line is not None
         searched = len(self._line)
         self._line += data
-        if self._line.find(b"\n", searched) >= 0 or len(self._line) > _LINE_BYTES:
-            *lines, rest = self._line.split(b"\n")
-            self._line = rest
+        if self._line.find(b"\n", searched) >= 0:
+            *lines, self._line = self._line.split(b"\n")
             for line in lines:
                 self._on_line(_text(line))
-            while len(self._line) > _LINE_BYTES:
-                piece, self._line = self._line[:_LINE_BYTES], self._line[_LINE_BYTES:]
-                self._on_line(_text(piece))
+        elif len(self._line) > _LINE_BYTES:
+            at = _last_character(self._line)
+            piece, self._line = self._line[:at], self._line[at:]
+            self._on_line(piece.decode("utf-8", "replace"))
 
 
-def scratch() -> memoryview:
-    """Return a buffer to read into, for all streams of one run."""
-    return memoryview(bytearray(_READ_BYTES))
+def _last_character(text: bytearray) -> int:
+    """Where the last character begins, which may not be whole yet."""
+    at = len(text) - 1
+    while at > len(text) - 4 and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 def _text(line: bytearray) -> str:

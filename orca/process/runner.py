@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from orca.errors import CommandCause
 from orca.process import live, tree
-from orca.process.capture import Capture, LogFile, scratch
+from orca.process.capture import Capture, LogFile
 from orca.process.start import NotStarted, start
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
@@ -28,7 +29,7 @@ _LONGEST_POLL_S: Final = 3600.0
 _OUTPUT_ENDS: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # the environment in it holds secrets
 class Ended:
     """How a run ended: `cause` is `exit` when the program exited by itself, whatever its code.
 
@@ -60,7 +61,7 @@ def run(
     cwd: str,
     env: dict[str, str],
     deadline: float,
-    input: bytes | None = None,
+    input: str | bytes | None = None,
     limit: int | None = None,
     on_line: Callable[[Stream, str], object] | None = None,
     log: StrPath | None = None,
@@ -68,7 +69,7 @@ def run(
     cancel: threading.Event | None = None,
     grace: float = live.GRACE_S,
 ) -> Ended:
-    """Run a program to its end and return how it ended; the whole call is over soon after `deadline` (monotonic seconds).
+    """Run a program to its end and return how it ended, soon after `deadline` (monotonic seconds) at the latest.
 
     After a timeout or a cancel nothing of its tree is left: TERM first, KILL after `grace` seconds. When the program
     ended while a background child holds its pipe, the call returns within a second; the rest of its process group is
@@ -85,34 +86,37 @@ def run(
         return not_run("cancelled", "cancelled before it started")
     if started_at >= deadline:
         return not_run("timeout", "no time was left to start it")
-    if not live.enter(this):
-        return not_run("cancelled", "everything is being stopped")
-    log_file = None if log is None else LogFile(log)
     try:
-        program = start(words, cwd, tree.tagged(env, this.token), stdin=input is not None)
+        fed = input.encode("utf-8", "surrogateescape") if isinstance(input, str) else input
+    except UnicodeEncodeError:
+        return not_run("bad-argument", "the input holds a lone surrogate, which is no text")
+    log_file: LogFile | None = None
+    session: _Session | None = None
+    try:
+        if not live.enter(this):
+            return not_run("cancelled", "everything is being stopped")
+        log_file = None if log is None else LogFile(log)
+        program = start(words, cwd, tree.tagged(env, this.token), stdin=fed is not None)
         if isinstance(program, NotStarted):
             return not_run(program.cause, program.message)
         this.pid = program.pid
-        with _Session(program, this, input, limit, on_line, log_file) as session:
-            try:
-                why = session.follow(deadline, cancel)
-                if why is None:
-                    session.end_group(keep_background)
-                else:
-                    session.end_tree(grace)
-            except BaseException:
-                live.end({this.token: this.pid}, grace)
-                session.reap()
-                raise
-            status = session.reap()
+        session = _Session(program, this, input=fed, limit=limit, on_line=on_line, log=log_file)
+        why = session.follow(deadline, cancel)
+        if why is None:
+            session.end_group(keep_background)
+        else:
+            session.end_tree(grace)
+        status = session.reap()
     except BaseException:
-        live.end({this.token: this.pid}, grace)  # an interrupt inside the start: only the tag can find the child
+        live.end({this.token: this.pid}, grace)  # without a pid the tag finds what an interrupted start left
         raise
     finally:
-        this.ended = True
+        if session is not None:
+            session.close()
         live.leave(this)
         if log_file is not None:
             log_file.close()
+    assert session is not None  # a checker forgets it in `finally`
     stdout, stdout_dropped = session.stdout.data()
     stderr, stderr_dropped = session.stderr.data()
     cause, exit_code, signal_name = _verdict(why, status)
@@ -162,19 +166,21 @@ class _Session:
         self,
         program: subprocess.Popen[bytes],
         this: live.Run,
+        *,
         input: bytes | None,
         limit: int | None,
         on_line: Callable[[Stream, str], object] | None,
         log: LogFile | None,
     ) -> None:
-        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout is not None
+        assert program.stderr is not None
         self._program = program
         self._pid = program.pid
         self._run = this
         self._input = memoryview(input or b"")
-        self._scratch = scratch()
-        self.stdout = Capture(program.stdout.fileno(), limit, on_line and (lambda line: on_line("stdout", line)), log)
-        self.stderr = Capture(program.stderr.fileno(), limit, on_line and (lambda line: on_line("stderr", line)), log)
+        on_out, on_err = (None, None) if on_line is None else (partial(on_line, "stdout"), partial(on_line, "stderr"))
+        self.stdout = Capture(program.stdout.fileno(), limit, on_out, log)
+        self.stderr = Capture(program.stderr.fileno(), limit, on_err, log)
         self._open = {capture.fd: capture for capture in (self.stdout, self.stderr)}
         self._exited = False
         self._status: int | None = None
@@ -190,10 +196,9 @@ class _Session:
             self._poller.register(self._stdin, select.POLLOUT)
         self._pidfd = self._open_pidfd()
 
-    def __enter__(self) -> _Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Leave neither a zombie nor an open descriptor, however the run ended."""
+        self.reap()
         for pipe in (self._program.stdin, self._program.stdout, self._program.stderr):
             if pipe is not None:
                 pipe.close()
@@ -203,12 +208,15 @@ class _Session:
     def follow(self, deadline: float, cancel: threading.Event | None) -> Literal["timeout", "cancelled"] | None:
         """Feed and read until the program has ended, and its pipes or a second of lingering; or say why it must end."""
         while True:
+            if self._run.cancelled is not None:  # first: its end may be what cancel_all did
+                return "cancelled"
             if self._exited and not self._open:
                 break
             now = time.monotonic()
-            if self._run.cancelled is not None or (cancel is not None and cancel.is_set()):
+            if cancel is not None and cancel.is_set():
                 return "cancelled"
             if now >= deadline:
+                self._poll(0)  # a slow listener may have kept us from seeing that it ended in time
                 if self._exited:
                     break
                 return "timeout"
@@ -220,13 +228,15 @@ class _Session:
 
     def end_tree(self, grace: float) -> None:
         """TERM to the whole tree, read its last words for the grace, then KILL until nothing is left."""
-        roots = {self._run.token: self._pid}
+        roots = {self._run.token: self._run.pid}
         found = tree.find(roots)  # before the TERM: afterwards orphans hang on init
-        tree.signal_all(found, signal.SIGTERM)
+        tree.terminate(found)
         until = time.monotonic() + grace
         while tree.living(found) and time.monotonic() < until:
             self._poll(_TICK_S)
-        live.kill(roots)
+        live.kill(roots, found)
+        if not self._lost:  # where no descriptor was left to look with, this is all that can be reached
+            _signal_group(self._pid, signal.SIGKILL)
         self._poll(0)
         self._end_lines()
 
@@ -259,12 +269,12 @@ class _Session:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:
-                self._lost = True
-                self._program.returncode = -1  # Popen must not wait for it again
+                self._lose()
                 return None
             if pid:
                 self._status = status
                 self._program.returncode = os.waitstatus_to_exitcode(status)
+                self._run.end()
         return self._status
 
     def _poll(self, timeout: float) -> bool:
@@ -275,7 +285,7 @@ class _Session:
                 self._note_exit()
             elif fd == self._stdin:
                 self._feed(event)
-            elif not self._open[fd].read(self._scratch):
+            elif not self._open[fd].read():
                 self._poller.unregister(fd)
                 del self._open[fd]
         if self._pidfd is None and not self._exited and self._has_exited():
@@ -283,7 +293,8 @@ class _Session:
         return self._exited and not had_exited
 
     def _feed(self, event: int) -> None:
-        assert self._stdin is not None and self._program.stdin is not None
+        assert self._stdin is not None
+        assert self._program.stdin is not None
         if not event & _OUTPUT_ENDS:
             try:
                 self._input = self._input[os.write(self._stdin, self._input[: 1 << 16]) :]
@@ -306,12 +317,19 @@ class _Session:
 
     def _has_exited(self) -> bool:
         """Whether the program has ended, leaving it unreaped: its zombie keeps the process group's id from reuse."""
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self._wait() is not None or self._lost
         try:
             return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
-            self._lost = True
-            self._program.returncode = -1
+            self._lose()
             return True
+
+    def _lose(self) -> None:
+        """The host took the program's status: it is unknown for good."""
+        self._lost = True
+        self._program.returncode = -1  # Popen must not wait for it again
+        self._run.end()
 
     def _open_pidfd(self) -> int | None:
         try:

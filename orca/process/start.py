@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ _BY_ERRNO: Final[dict[int, CommandCause]] = {
     errno.E2BIG: "too-long",
     errno.ENOEXEC: "bad-format",
     errno.ENOTDIR: "not-found",
-    errno.ELOOP: "not-found",
     errno.ENAMETOOLONG: "not-found",
 }
+_LOOK_AT_FILE: Final = (errno.ENOENT, errno.EACCES, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,13 @@ class NotStarted:
 
 
 def start(
-    argv: Sequence[str | os.PathLike[str]], cwd: str, env: Mapping[str, str], *, stdin: bool
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], *, stdin: bool
 ) -> subprocess.Popen[bytes] | NotStarted:
     """Start `argv` in a session of its own, with pipes on its outputs and, where `stdin` is true, on its input."""
-    program = os.fspath(argv[0]) if argv else ""
-    if not program:
+    if not argv or not argv[0]:
         return NotStarted("bad-argument", "the program's name is empty")
+    if not os.path.isabs(cwd):
+        return NotStarted("bad-cwd", f"{cwd}: the current directory is gone")
     try:
         return subprocess.Popen(
             argv,
@@ -46,31 +48,61 @@ def start(
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except ValueError as error:  # a NUL, a lone surrogate, a "=" in a variable's name
-        return NotStarted("bad-argument", f"{program!r}: {type(error).__name__}")
+    except ValueError:
+        return _not_passable(argv, cwd, env)
     except OSError as error:
-        return _not_started(program, cwd, env, error)
+        return _not_started(argv[0], cwd, env, error)
+
+
+def _not_passable(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> NotStarted:
+    """Say what the system cannot take: a NUL, a lone surrogate, a "=" in a variable's name. Values are not shown."""
+    if not _passable(cwd):
+        return NotStarted("bad-cwd", f"{cwd!r} cannot be the name of a directory")
+    for number, word in enumerate(argv):
+        if not _passable(word):
+            return NotStarted("bad-argument", f"argument {number} of {argv[0]!r} cannot be passed to a program")
+    for name, value in env.items():
+        if "=" in name or not _passable(name) or not _passable(value):
+            return NotStarted("bad-argument", f"variable {name!r} cannot be passed to a program")
+    return NotStarted("bad-argument", f"{argv[0]!r} cannot be started with what it was given")
+
+
+def _passable(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _not_started(program: str, cwd: str, env: Mapping[str, str], error: OSError) -> NotStarted:
     """The system names the wrong thing for a missing interpreter or directory: look at what is there."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    if not os.path.isdir(cwd):
-        return NotStarted("bad-cwd", f"{cwd}: {'Not a directory' if os.path.exists(cwd) else 'No such directory'}")
-    if not os.access(cwd, os.X_OK):
-        return NotStarted("bad-cwd", f"{cwd}: {reason}")
-    if error.errno in (errno.ENOENT, errno.EACCES):
-        found = _candidates(program, cwd, env)
-        if not found:
+    if (problem := _cannot_enter(cwd)) is not None:
+        return NotStarted("bad-cwd", f"{cwd}: {problem}")
+    if error.errno not in _LOOK_AT_FILE:
+        return NotStarted(_BY_ERRNO.get(error.errno or 0, "other"), f"{program}: {reason}")
+    found = _candidates(program, cwd, env)
+    if not found:
+        if "/" not in program:
             return NotStarted("not-found", f"{program}: {os.strerror(errno.ENOENT)}")
-        runnable = [path for path in found if os.path.isfile(path) and os.access(path, os.X_OK)]
-        if not runnable:
-            return NotStarted("not-executable", f"{found[0]}: {os.strerror(errno.EACCES)}")
-        interpreter = _interpreter(runnable[0])
-        if interpreter is None and error.errno == errno.EACCES:
-            return NotStarted("not-executable", f"{runnable[0]}: {reason}")
-        return NotStarted("bad-interpreter", f"{runnable[0]}: bad interpreter {interpreter or '(loader)'}: {reason}")
-    return NotStarted(_BY_ERRNO.get(error.errno or 0, "other"), f"{program}: {reason}")
+        hidden = error.errno == errno.EACCES  # in a directory that may not be entered
+        return NotStarted("not-executable" if hidden else "not-found", f"{program}: {reason}")
+    runnable = [path for path in found if os.path.isfile(path) and os.access(path, os.X_OK)]
+    if not runnable:
+        return NotStarted("not-executable", f"{found[0]}: {os.strerror(errno.EACCES)}")
+    interpreter = _interpreter(runnable[0])
+    if interpreter is None and error.errno == errno.EACCES:
+        return NotStarted("not-executable", f"{runnable[0]}: {reason}")
+    return NotStarted("bad-interpreter", f"{runnable[0]}: bad interpreter {interpreter or '(loader)'}: {reason}")
+
+
+def _cannot_enter(directory: str) -> str | None:
+    try:
+        if not stat.S_ISDIR(os.stat(directory).st_mode):
+            return os.strerror(errno.ENOTDIR)
+    except OSError as error:
+        return error.strerror
+    return None if os.access(directory, os.X_OK) else os.strerror(errno.EACCES)
 
 
 def _candidates(program: str, cwd: str, env: Mapping[str, str]) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orca.process import interrupts
@@ -22,22 +22,28 @@ def tagged(env: dict[str, str], token: str) -> dict[str, str]:
     return {**env, TAG_VARIABLE: f"{around}:{token}" if around else token}
 
 
-def find(roots: Mapping[str, int | None]) -> list[Process]:
+def find(roots: Mapping[str, int | None], known: Sequence[Process] = ()) -> list[Process]:
     """Return the living processes of some runs, given as token -> pid of the program (None while it is unknown).
 
     Three ways, since each misses some: a child that left its session keeps the tag, one that cleared its environment
-    keeps its parent, one that lost its parent keeps its session.
+    keeps its parent, one that lost its parent keeps its session. What was found before is `known`: it and what it
+    started stay found when all three are gone. Nothing is found where no descriptor is left to look with.
     """
-    with interrupts.deferred():  # a handler that finds psutil half imported could find nothing
-        import psutil
+    try:
+        with interrupts.deferred():  # a handler that finds psutil half imported could find nothing
+            import psutil
 
+        pids = psutil.pids()
+    except (OSError, ImportError):
+        return []
     sessions = {pid for pid in roots.values() if pid is not None and pid > 1}
     tokens = set(roots)
+    before = {process.pid: process for process in known}
     own = os.getpid()
     processes: dict[int, Process] = {}
     children: defaultdict[int, list[int]] = defaultdict(list)
-    todo: list[int] = []
-    for pid in psutil.pids():
+    todo: deque[int] = deque()
+    for pid in pids:
         if pid <= 1 or pid == own:
             continue
         try:
@@ -46,22 +52,35 @@ def find(roots: Mapping[str, int | None]) -> list[Process]:
                 continue
             children[process.ppid()].append(pid)
             processes[pid] = process
-            if pid in sessions or os.getsid(pid) in sessions or tokens & _tokens(process):
+            if (
+                pid in sessions
+                or os.getsid(pid) in sessions
+                or before.get(pid) == process  # the same start time: not another one of that pid
+                or not tokens.isdisjoint(_tokens(process))
+            ):
                 todo.append(pid)
         except (psutil.Error, OSError):
             continue
     todo.extend(child for pid in sessions for child in children[pid])  # the program itself may be a zombie by now
     found: dict[int, Process] = {}
-    while todo:
-        pid = todo.pop()
+    while todo:  # in this order a parent comes before its children, and is asked to end before it misses them
+        pid = todo.popleft()
         if pid in processes and pid not in found:
             found[pid] = processes[pid]
             todo.extend(children[pid])
     return list(found.values())
 
 
-def signal_all(processes: list[Process], signum: signal.Signals) -> None:
+def terminate(processes: Sequence[Process]) -> None:
+    """Ask each process to end; one that is stopped can only do so once it goes on."""
+    signal_all(processes, signal.SIGTERM)
+    signal_all(processes, signal.SIGCONT)
+
+
+def signal_all(processes: Sequence[Process], signum: signal.Signals) -> None:
     """Send a signal to each process that is still the one that was found: a pid may have been reused since."""
+    if not processes:
+        return
     import psutil
 
     for process in processes:
@@ -71,8 +90,10 @@ def signal_all(processes: list[Process], signum: signal.Signals) -> None:
             continue
 
 
-def living(processes: list[Process]) -> list[Process]:
+def living(processes: Sequence[Process]) -> list[Process]:
     """Return those that still run; a zombie has ended."""
+    if not processes:
+        return []
     import psutil
 
     left = []

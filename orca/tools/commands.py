@@ -12,13 +12,23 @@ from dataclasses import dataclass, field
 from orca import process
 from orca.errors import RuntimeError
 from orca.process import Ended, StrPath
-from orca.redaction import Redacted
+from orca.redaction import Redacted, redact
 from orca.results import Failure, Result, Success
 from orca.tools.arguments import absolute, environment, seconds
 
 
+class _Shown(Redacted):
+    """Redacts by what the program's environment held too, which may be more than ours; no field, it is not data."""
+
+    __slots__ = ("_env",)
+    _env: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return redact(super().__repr__(), getattr(self, "_env", None))  # a copy was not run in any environment
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class CommandResult(Redacted):
+class CommandResult(_Shown):
     """What a program did: its outputs as text (UTF-8, replaced where it is not, newlines as they were) and as bytes.
 
     Sizes are bytes that the program wrote, `*_dropped` the bytes between head and tail that were not kept; `log_error`
@@ -155,7 +165,7 @@ class CommandTool:
 
 def _command_result(ended: Ended) -> CommandResult:
     assert ended.exit_code is not None
-    return CommandResult(
+    result = CommandResult(
         argv=ended.argv,
         exit_code=ended.exit_code,
         stdout=ended.stdout.decode("utf-8", "replace"),
@@ -169,3 +179,5 @@ def _command_result(ended: Ended) -> CommandResult:
         duration_s=ended.duration_s,
         log_error=ended.log_error,
     )
+    object.__setattr__(result, "_env", ended.env)
+    return result
