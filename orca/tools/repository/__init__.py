@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orca.tools.repository.branches import Branch
 from orca.tools.repository.changes import FileChange
-from orca.tools.repository.commits import Commit, LogEntry
+from orca.tools.repository.commits import Commit
+from orca.tools.repository.history import LogEntry
 from orca.tools.repository.integration import Pull
 from orca.tools.repository.names import Pathspec
 from orca.tools.repository.pushing import Push

@@ -6,20 +6,20 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 from orca import process
-from orca.errors import CommandCause, Effect, RuntimeError, command_failed, unsupported_feature
+from orca.errors import CommandCause, CommandFailed, Effect, RuntimeError, command_failed, unsupported_feature
 from orca.process import Ended, StrPath
 from orca.results import Failure, Result, Success
 from orca.tools.arguments import absolute, seconds
-from orca.tools.repository import lock, names, neutral
+from orca.tools.repository import index_file, lock, names, neutral
+from orca.tools.repository.addresses import Shield
 from orca.tools.repository.causes import cause_of
 from orca.tools.repository.neutral import Kind
 
@@ -51,12 +51,38 @@ def tagged(method: Callable[P, T]) -> Callable[P, Result[T, RuntimeError]]:
     return returning
 
 
+class Found(NamedTuple):
+    """What git found around a directory; a repository without a worktree has no `top`."""
+
+    git_dir: str
+    common_dir: str
+    top: str | None
+
+    @property
+    def is_at_top(self) -> bool:
+        """Whether git would find this repository from the top of the worktree: not where `core.worktree` moved it."""
+        if self.top is None:
+            return False
+        link = os.path.join(self.top, ".git")
+        try:
+            return os.path.isfile(link) or os.path.samefile(link, self.git_dir)
+        except OSError:
+            return False
+
+
 class Place:
     """Where a tool works: the directory it was given, and what git found around it, once it was asked."""
 
     def __init__(self, given: StrPath) -> None:
         self.given = absolute(given)
-        self.found: tuple[str, str, str | None] | None = None  # git folder, common folder, top of the worktree
+        self.cwd = self.given
+        self.found: Found | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the repository that was found is gone: git would look on, and might find one further up."""
+        at_top = self.found is not None and self.cwd == self.found.top
+        return at_top and os.path.isdir(self.cwd) and not os.path.lexists(os.path.join(self.cwd, ".git"))
 
 
 class Call:
@@ -69,11 +95,14 @@ class Call:
         self._checked = False
         self._ssh: bool | None = None
         self._private_index: str | None = None
+        self._own_hook: bool | None = None
+        self._has_written = False
+        self.shield = Shield()
 
     @property
     def top(self) -> str:
         """The top of the worktree; what has none (a bare repository) stops with `not-a-repository`."""
-        top = self._found()[2]
+        top = self._found().top
         if top is None:
             raise Stop(self._failure("not-a-repository", ("rev-parse", "--show-toplevel"), "there is no worktree here"))
         return top
@@ -81,7 +110,17 @@ class Call:
     @property
     def git_dir(self) -> str:
         """The git folder of this worktree."""
-        return self._found()[0]
+        return self._found().git_dir
+
+    @property
+    def common_dir(self) -> str:
+        """The git folder that all worktrees of this repository share."""
+        return self._found().common_dir
+
+    @property
+    def config_file(self) -> str:
+        """The configuration file of the repository, which its worktrees share."""
+        return os.path.join(self.common_dir, "config")
 
     def run(
         self,
@@ -90,18 +129,34 @@ class Call:
         ok: Collection[int | None] = (0,),
         input: bytes | None = None,
         at_top: bool = True,
+        effect: Effect | None = None,
     ) -> Ended:
-        """Run git and return how it ended, with one of the exit codes that are `ok`; any other end stops the call."""
+        """Run git and return how it ended, with one of the exit codes that are `ok`; any other end stops the call.
+
+        `effect` is that of the whole call, where it is known whatever becomes of this git.
+        """
         ended = self.attempt(*args, kind=kind, input=input, at_top=at_top)
         if ended.cause != "exit" or ended.exit_code not in ok:
-            raise Stop(self.failed(ended))
+            raise Stop(self.failed(ended, effect=effect))
         return ended
 
     def attempt(self, *args: str, kind: Kind = "read", input: bytes | None = None, at_top: bool = True) -> Ended:
         """Run git and return how it ended, however that was."""
         self._check_version()
-        cwd = (self._found()[2] or self._place.given) if at_top else self._place.given
+        if at_top:
+            self._found()
+        if self._place.is_gone:
+            raise self.refuse("not-a-repository", args, "the repository that was here is gone")
+        self._has_written |= kind != "read"
+        cwd = self._place.cwd if at_top else self._place.given
         return self._git(args, cwd, self._environment(kind), input)
+
+    def change(self, *args: str, input: bytes | None = None) -> Ended:
+        """Run a git that makes its change in one last step: where it exits with an error, nothing has happened."""
+        ended = self.attempt(*args, kind="write", input=input)
+        if ended.cause != "exit" or ended.exit_code != 0:
+            raise Stop(self.failed(ended, effect="none" if ended.cause == "exit" else None))
+        return ended
 
     def failed(
         self,
@@ -110,10 +165,15 @@ class Call:
         cause: CommandCause | None = None,
         effect: Effect | None = None,
         paths: Iterable[str] = (),
-    ) -> RuntimeError:
-        """Return an ended git as a failure; without a cause, the one that the table finds."""
+    ) -> CommandFailed:
+        """Return an ended git as a failure; without a cause, the one that the table finds.
+
+        Without an effect, it is `none` as long as this call has only read, else `unknown`.
+        """
         if cause is None:
             cause = cause_of(ended.stderr) if ended.cause == "exit" else ended.cause
+        if effect is None and not self._has_written:
+            effect = "none"
         return process.failed(ended, cause=cause, effect=effect, paths=paths)
 
     def refuse(self, cause: CommandCause, args: Iterable[str], why: str, paths: Iterable[str] = ()) -> Stop:
@@ -126,8 +186,7 @@ class Call:
 
         Inside a hook of this repository the index belongs to the git that runs the hook: `refused`.
         """
-        if neutral.inside_hook(os.environ) and self._is_hooks_own():
-            raise self.refuse("refused", args, "a hook of this repository must not change the index under its git")
+        self.refuse_in_hook(*args)
         try:
             with lock.hold(self.git_dir, self.deadline) as locks:
                 self._locks = locks
@@ -137,26 +196,36 @@ class Call:
         finally:
             self._locks = {}
 
+    def refuse_in_hook(self, *args: str) -> None:
+        """Stop with `refused` inside a hook of this worktree's repository."""
+        if neutral.inside_hook(os.environ) and self._is_hooks_own():
+            raise self.refuse("refused", args, "a hook of this repository must not change the index under its git")
+
     @contextmanager
-    def private_index(self, *args: str) -> Iterator[None]:
-        """Work on a copy of the index, which is gone afterwards; the index itself stays as it is."""
+    def private_index(self, *args: str, keep: bool = False) -> Iterator[None]:
+        """Work on a copy of the index; with `keep` it takes the index's place, unless something stopped the call."""
+        target = self._index_file()
+        before, expected = self._private_index, index_file.stamp(target)
         try:
-            folder = tempfile.mkdtemp(prefix="orca-index-", dir=self.git_dir)
-            try:
-                index = os.path.join(self.git_dir, "index")
-                if os.path.exists(index):
-                    shutil.copyfile(index, os.path.join(folder, "index"))
-            except OSError:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
+            with index_file.copied(target, self.git_dir) as copy:
+                self._private_index = copy
+                try:
+                    yield
+                finally:
+                    self._private_index = before
+                if keep:
+                    index_file.replace(target, copy, expected)
+        except index_file.Changed:
+            raise self.refuse("locked", args, "another git changed the index meanwhile") from None
+        except FileExistsError as error:
+            raise self.refuse("locked", args, f"{error.filename2}: {error.strerror}") from None
         except OSError as error:
-            raise self.refuse("other", args, f"no private index: {error.strerror}") from None
-        self._private_index = os.path.join(folder, "index")
-        try:
-            yield
-        finally:
-            self._private_index = None
-            shutil.rmtree(folder, ignore_errors=True)
+            raise self.refuse("other", args, f"the index cannot be copied or replaced: {error.strerror}") from None
+
+    def check_lock(self, name: str, *args: str) -> None:
+        """Stop with `locked` where another git holds, or has left, a lock that would stop ours half-way."""
+        if os.path.lexists(os.path.join(self.git_dir, f"{name}.lock")):
+            raise self.refuse("locked", args, f"there is a {name}.lock: another git is at work, or one has died")
 
     def checked_branch(self, name: str, *args: str) -> str:
         """Return the branch name, or stop with `bad-ref-name` where git does not allow it."""
@@ -173,7 +242,7 @@ class Call:
     def pathspecs(self, paths: Iterable[StrPath], *args: str) -> list[str]:
         """Return the paths as pathspecs, or stop with `refused` where one leads outside the worktree."""
         try:
-            return names.pathspecs(paths, self.top)
+            return names.pathspecs(paths, self._found().top or self.git_dir)
         except names.Refused as refused:
             raise self.refuse("refused", args, str(refused)) from None
 
@@ -185,24 +254,41 @@ class Call:
         """Give the call `by` seconds from now, to find out what a git that was ended had done."""
         self.deadline = time.monotonic() + by
 
+    @contextmanager
+    def overtime(self, by: float) -> Iterator[None]:
+        """Let what must be done in any case run until `by` seconds beyond the deadline."""
+        self.deadline += by
+        try:
+            yield
+        finally:
+            self.deadline -= by
+
     def _environment(self, kind: Kind) -> dict[str, str]:
         given = os.environ
         in_hook = neutral.inside_hook(given)
         own_hook = in_hook and self._is_hooks_own()
-        env = neutral.environment(kind, given, foreign_hook=in_hook and not own_hook) | self._locks
-        if kind == "network" and not (env.get("GIT_SSH_COMMAND") or env.get("GIT_SSH") or self._configured_ssh(env)):
-            env["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
+        foreign_hook, changes = in_hook and not own_hook, bool(self._locks)
+        env = neutral.environment(kind, given, foreign_hook=foreign_hook, may_fetch=changes) | self._locks
+        if kind == "network":
+            env = self.shield.over(env)
+            if not (env.get("GIT_SSH_COMMAND") or env.get("GIT_SSH") or self._configured_ssh(env)):
+                env["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
         index = self._private_index
         if own_hook and given.get("GIT_INDEX_FILE"):
-            index = os.path.abspath(given["GIT_INDEX_FILE"])
+            index = neutral.hook_path(given["GIT_INDEX_FILE"])
         return env if index is None else env | {"GIT_INDEX_FILE": index}
+
+    def _index_file(self) -> str:
+        return self._private_index or os.path.join(self.git_dir, "index")
 
     def _is_hooks_own(self) -> bool:
         """Whether this is the worktree whose git runs the hook that we are in."""
-        try:
-            return neutral.hook_git_dir(os.environ) == os.path.realpath(self.git_dir)
-        except Stop:  # no repository here yet: `init` or `clone`
-            return False
+        if self._own_hook is None:
+            try:
+                self._own_hook = neutral.hook_git_dir(os.environ) == os.path.realpath(self.git_dir)
+            except Stop:  # no repository here yet: `init` or `clone`
+                return False
+        return self._own_hook
 
     def _configured_ssh(self, env: dict[str, str]) -> bool:
         """Whether the user's configuration names an ssh of its own; git asks it for nothing on a terminal either."""
@@ -211,24 +297,26 @@ class Call:
             self._ssh = bool(ended.stdout.strip())
         return self._ssh
 
-    def _found(self) -> tuple[str, str, str | None]:
+    def _found(self) -> Found:
         if self._place.found is None:
             self._check_version()
-            self._place.found = self._discover()
+            found = self._discover()
+            if found.top is not None and found.is_at_top:
+                self._place.cwd = found.top
+            self._place.found = found
         return self._place.found
 
-    def _discover(self) -> tuple[str, str, str | None]:
+    def _discover(self) -> Found:
         args = ("rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
         ended = self._git(args, self._place.given, neutral.environment("read", os.environ), None)
         lines = os.fsdecode(ended.stdout).removesuffix("\n").split("\n")
         if ended.exit_code == 0 and len(lines) == 3:
-            return lines[0], lines[1], lines[2]
+            return Found(lines[0], lines[1], lines[2])
         if ended.exit_code == 128 and len(lines) == 2:
-            return lines[0], lines[1], None
+            return Found(lines[0], lines[1], None)
         if ended.exit_code == 0:  # a path with a line break: one question at a time
             answers = [self._git((*args[:2], arg), self._place.given, dict(ended.env), None) for arg in args[2:]]
-            one, two, three = (os.fsdecode(answer.stdout).removesuffix("\n") for answer in answers)
-            return one, two, three
+            return Found(*(os.fsdecode(answer.stdout).removesuffix("\n") for answer in answers))
         raise Stop(self.failed(ended, effect="none"))
 
     def _check_version(self) -> None:

@@ -16,7 +16,7 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
     (
         (
             rb"tell me who you are|empty ident name|no (?:email|name) was given|unable to auto-detect|"
-            rb"auto-detection is disabled|malformed --author|is not 'Name <email>'"
+            rb"auto-detection is disabled|consists only of disallowed characters"
         ),
         "identity-missing",
     ),
@@ -26,24 +26,33 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         "ref-conflict",
     ),
     (
-        rb"unable to resolve reference .*Not a directory|cannot lock ref .*(?:Not a directory|Is a directory)",
+        (
+            rb"cannot lock ref .*(?:Not a directory|Is a directory|but expected |reference already exists|"
+            rb"unable to resolve reference|there are still refs under)"
+        ),
         "ref-conflict",
     ),
-    (rb"\.lock': File exists|cannot lock ref|Another git process|Unable to create '[^']*\.lock'", "locked"),
+    # Only where the lock is there: that it cannot be made (a full disk, no permission) no waiting will change.
+    (rb"\.lock': File exists|could not lock config file .*: File exists", "locked"),
+    (rb"aborted by (?:the reference-transaction )?hook|The pre-rebase hook refused", "hook-failed"),
     (rb"paths are ignored", "ignored-path"),
     (
-        rb"pathspec .* did not match any file|is outside repository|beyond a symbolic link|is in submodule",
+        rb"pathspec (?s:.*) did not match any file|is outside repository|beyond a symbolic link|is in submodule",
         "unknown-path",
     ),
     (
         (
             rb"would be overwritten|[Cc]ommit your changes or stash|You have (?:unstaged|uncommitted) changes|"
-            rb"contains (?:modified|uncommitted)|index contains uncommitted|cannot (?:rebase|pull)|Cannot (?:rebase|pull)"
+            rb"contains (?:modified|uncommitted)|index contains uncommitted|[Cc]annot (?:rebase|pull)|"
+            rb"would lose untracked files"
         ),
         "dirty",
     ),
     (
-        rb"unmerged files|unresolved conflict|needs merge|is not possible because you have unmerged|partial commit",
+        (
+            rb"unmerged files|unresolved conflict|needs merge|is not possible because you have unmerged|partial commit|"
+            rb"cannot switch branch while|You are in the middle of a"
+        ),
         "conflict",
     ),
     (rb"No such remote", "unknown-remote"),
@@ -57,15 +66,16 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
     (
         (
             rb"does not appear to be a git repository|[Rr]epository '.*' (?:not found|does not exist)|"
-            rb"returned error: 404|not valid: is this a git repository"
+            rb"returned error: 404|not valid: is this a git repository|^ERROR: Repository not found"
         ),
         "unknown-remote",
     ),
     (
         (
-            rb"couldn't find remote ref|remote ref does not exist|Remote branch .* not found|unknown revision|bad revision|"
-            rb"Needed a single revision|not a valid object name|invalid reference|not a commit|does not match any|"
-            rb"branch '.*' not found|no such branch|reference is not a tree|bad object|Not a valid"
+            rb"couldn't find remote ref|remote ref does not exist|Remote branch .* not found|unknown revision|"
+            rb"bad revision|Needed a single revision|not a valid object name|invalid reference|not a commit|"
+            rb"does not match any|branch '.*' not found|no such branch|reference is not a tree|bad object|"
+            rb"Not a valid|a branch is expected"
         ),
         "unknown-ref",
     ),
@@ -79,12 +89,17 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         "network",
     ),
 )
-_PATTERNS: Final = tuple((re.compile(pattern), cause) for pattern, cause in _CAUSES)
+_PATTERNS: Final = tuple((re.compile(pattern, re.MULTILINE), cause) for pattern, cause in _CAUSES)
+_OF_THE_REMOTE: Final = re.compile(rb"^remote: .*$", re.MULTILINE)
 
 
 def cause_of(stderr: bytes) -> CommandCause:
-    """Return the first cause whose words git used; `exit` where it used none of them."""
+    """Return the first cause whose words git used; `exit` where it used none of them.
+
+    What a remote says for itself is no word of git's.
+    """
+    said = _OF_THE_REMOTE.sub(b"", stderr)
     for pattern, cause in _PATTERNS:
-        if pattern.search(stderr):
+        if pattern.search(said):
             return cause
     return "exit"

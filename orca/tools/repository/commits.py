@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from orca.errors import CommandCause, Effect, RuntimeError, nothing_to_commit
-from orca.process import Ended, StrPath
+from orca.errors import CommandFailed, Effect, RuntimeError, nothing_to_commit
+from orca.process import StrPath
 from orca.redaction import Redacted
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.changes import FORMAT, FileChange, parse_changes
-from orca.tools.repository.staging import stage, unmerged
+from orca.tools.repository.history import LOG, LogEntry, parse_log
+from orca.tools.repository.staging import UNMERGED, parse_paths, stage, track, tracked_though_ignored, unmerged
 from orca.tools.repository.states import STATUS, parse_status
 
 _CHECK_S: Final = 1.5
-_COMMIT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
-_LOG_FIELDS: Final = ("%H", "%h", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%s", "%b")
+_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
+_HOOKS_NOT_SKIPPED: Final = ("prepare-commit-msg",)
+_AUTHOR: Final = re.compile(r"[^<>\n\0]*<[^<>\n\0]*>")
+_TRAILER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,23 +40,6 @@ class Commit(Redacted):
     deletions: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LogEntry(Redacted):
-    """A commit in the history; `body` is the message after its subject."""
-
-    sha: str
-    short: str
-    parents: tuple[str, ...]
-    author: str
-    author_email: str
-    author_date: datetime
-    committer: str
-    committer_email: str
-    committer_date: datetime
-    subject: str
-    body: str
-
-
 def parse_commit(output: bytes, branch: str | None) -> Commit:
     """Return what `log -1 -z --format=%H%x00%h%x00%s%x00 --raw --numstat` printed."""
     sha, short, subject, changes = output.split(b"\0", 3)
@@ -66,30 +52,6 @@ def parse_commit(output: bytes, branch: str | None) -> Commit:
         files=files,
         insertions=sum(file.insertions or 0 for file in files),
         deletions=sum(file.deletions or 0 for file in files),
-    )
-
-
-def parse_log(output: bytes) -> tuple[LogEntry, ...]:
-    """Return what `log -z` printed with one NUL-ended field after the other; a message cannot hold a NUL."""
-    fields = output.split(b"\0")
-    width = len(_LOG_FIELDS) + 1  # the record's own end, an empty field
-    return tuple(_log_entry(fields[at : at + width]) for at in range(0, len(fields) - width + 1, width))
-
-
-def _log_entry(fields: Sequence[bytes]) -> LogEntry:
-    words = [field.decode("utf-8", "replace") for field in fields]
-    return LogEntry(
-        sha=words[0],
-        short=words[1],
-        parents=tuple(words[2].split()),
-        author=words[3],
-        author_email=words[4],
-        author_date=datetime.fromisoformat(words[5]),
-        committer=words[6],
-        committer_email=words[7],
-        committer_date=datetime.fromisoformat(words[8]),
-        subject=words[9],
-        body=words[10].strip("\n"),
     )
 
 
@@ -123,9 +85,10 @@ class CommitOperations(Located):
         hook changed; HEAD is looked at before `effect` is set, after a timeout too.
 
         Fails with `NothingToCommit` (no change is staged; a merge in progress may be without one) and
-        `CommandFailed`: `hook-failed`, `identity-missing`, `signing-failed`, `conflict` (with `paths`), `locked`,
-        `ignored-path`, `unknown-path`, `unborn` (amend), `bad-argument` (an empty message), `refused`, `timeout`, and
-        what `status` fails with.
+        `CommandFailed`: `hook-failed`, `identity-missing`, `signing-failed`, `conflict` (with `paths`; and `only` or
+        `amend` while a merge is in progress), `locked`, `ref-conflict` (HEAD was moved meanwhile, by a hook or another
+        git), `ignored-path`, `unknown-path`, `unborn` (amend), `bad-argument` (an empty message, an author or a trailer
+        in another form), `refused`, `timeout`, and what `status` fails with.
 
         >>> from pathlib import Path
         >>> from orca import git
@@ -139,25 +102,23 @@ class CommitOperations(Located):
         if (add is not None and not add) or (only is not None and not only):
             raise ValueError("commit() was given an empty list of paths")
         call = self._call(timeout, self._hook_timeout)
-        if not message.strip() or "\0" in message:
-            raise call.refuse("bad-argument", ("commit",), "the message is empty or holds a NUL")
-        flags = _flags(author, trailers, amend, allow_empty, verify, sign)
+        text = _text(call, message)
+        flags = _flags(call, author, trailers, amend, allow_empty, verify, sign)
         with call.index("commit"):
             before, branch = head_and_branch(call)
             if amend and before is None:
                 raise call.refuse("unborn", ("commit", "--amend"), "there is no commit to amend")
             if only is not None:
-                _commit_only(call, only, before, message, flags, may_be_empty=amend or allow_empty)
+                _commit_only(call, [only] if isinstance(only, str) else only, before, text, flags)
             else:
-                if add == "all":
-                    call.run("add", "-A", "--", ":(top)", kind="write")
-                elif add == "tracked":
-                    call.run("add", "-u", "--", ":(top)", kind="write")
+                if add == "tracked":
+                    call.change("add", "-u", "--", ":(top)")
                 elif add is not None:
-                    stage(call, [add] if isinstance(add, str) else add)
-                if not (amend or allow_empty) and not _has_change(call):
+                    stage(call, ["."] if add == "all" else [add] if isinstance(add, str) else add)
+                if not _has_change(call, flags):
                     raise Stop(_nothing(call))
-                _commit(call, before, message, flags)
+                if (failure := _commit(call, before, text, flags)) is not None:
+                    raise Stop(failure)
             return _made(call, branch)
 
     @tagged
@@ -204,15 +165,15 @@ class CommitOperations(Located):
         specs = call.pathspecs(paths, "log")
         if rev == "HEAD" and head(call) is None:
             return ()
-        form = f"--format={''.join(f'{field}%x00' for field in _LOG_FIELDS)}"
-        args = ("log", "-z", form, f"--max-count={max(0, limit)}", "--no-color", "--end-of-options", rev, "--", *specs)
-        return parse_log(call.run(*args).stdout)
+        flags = (f"--max-count={max(0, limit)}", "--no-color", "--end-of-options")
+        return parse_log(call.run(*LOG, *flags, rev, "--", *specs).stdout)
 
 
 def resolve(call: Call, rev: str) -> str:
     """Return the sha of a revision, or stop with `unknown-ref`."""
     call.checked_revision(rev, "rev-parse")
-    ended = call.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{rev}^{{}}", ok=(0, 1, 128))
+    peeled = rev if ":" in rev else f"{rev}^{{}}"  # `HEAD:path` would take the suffix for a part of the path
+    ended = call.run("rev-parse", "--quiet", "--verify", "--end-of-options", peeled, ok=(0, 1, 128))
     if ended.exit_code != 0:
         raise Stop(call.failed(ended, cause="unknown-ref", effect="none"))
     return ended.stdout.decode("ascii").strip()
@@ -221,10 +182,12 @@ def resolve(call: Call, rev: str) -> str:
 def head_and_branch(call: Call) -> tuple[str | None, str | None]:
     """The commit and the branch of HEAD; each None where there is none."""
     ended = call.run("rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128))
-    if ended.exit_code == 0:
-        sha, ref = os.fsdecode(ended.stdout).splitlines()
-        return sha, ref.removeprefix("refs/heads/") if ref != "HEAD" else None
-    return None, current_branch(call)
+    if ended.exit_code != 0:
+        return None, current_branch(call)
+    sha, _, ref = os.fsdecode(ended.stdout).removesuffix("\n").partition("\n")
+    if not ref:  # a branch or a tag is called HEAD as well
+        return sha, current_branch(call)
+    return sha, ref.removeprefix("refs/heads/") if ref != "HEAD" else None
 
 
 def head(call: Call) -> str | None:
@@ -235,14 +198,39 @@ def head(call: Call) -> str | None:
 def current_branch(call: Call) -> str | None:
     """Return the branch that HEAD is on, born or not; None when HEAD is detached."""
     ended = call.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))
-    return os.fsdecode(ended.stdout).strip().removeprefix("refs/heads/") or None
+    return os.fsdecode(ended.stdout).removesuffix("\n").removeprefix("refs/heads/") or None
+
+
+def _text(call: Call, message: str) -> bytes:
+    """The message as git gets it; bytes in it that are not UTF-8 git will read as Latin-1."""
+    try:
+        text = message.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        text = b""
+    # git too finds a message empty that holds sign-offs only.
+    if b"\0" in text or not any(line.strip() and not line.startswith(b"Signed-off-by: ") for line in text.split(b"\n")):
+        raise call.refuse("bad-argument", ("commit",), "the message is empty, or holds what no text can")
+    return text
 
 
 def _flags(
-    author: str | None, trailers: Sequence[str], amend: bool, allow_empty: bool, verify: bool, sign: bool | str | None
+    call: Call,
+    author: str | None,
+    trailers: Sequence[str],
+    amend: bool,
+    allow_empty: bool,
+    verify: bool,
+    sign: bool | str | None,
 ) -> list[str]:
+    # Another form of author would be searched for in the history, another form of trailer be completed.
+    if author is not None and not _AUTHOR.fullmatch(author):
+        raise call.refuse("bad-argument", ("commit", "--author"), f"{author!r} is not of the form 'Name <email>'")
+    trailers = [trailers] if isinstance(trailers, str) else trailers
+    for trailer in trailers:
+        if not _TRAILER.fullmatch(trailer):
+            raise call.refuse("bad-argument", ("commit", "--trailer"), f"{trailer!r} is not of the form 'Key: value'")
     flags = [f"--author={author}"] if author is not None else []
-    flags += [f"--trailer={trailer}" for trailer in ([trailers] if isinstance(trailers, str) else trailers)]
+    flags += [f"--trailer={trailer}" for trailer in trailers]
     flags += [flag for flag, on in (("--amend", amend), ("--allow-empty", allow_empty or amend)) if on]
     if not verify:
         flags.append("--no-verify")
@@ -251,10 +239,10 @@ def _flags(
     return flags
 
 
-def _has_change(call: Call) -> bool:
-    """Whether the index differs from HEAD, or a merge waits for its commit (which may change nothing)."""
+def _has_change(call: Call, flags: Sequence[str]) -> bool:
+    """Whether there is something to commit: a merge that waits for its commit may change nothing."""
     args = ("diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none")
-    if call.run(*args, ok=(0, 1)).exit_code == 1:
+    if "--allow-empty" in flags or call.run(*args, ok=(0, 1)).exit_code == 1:
         return True
     return os.path.exists(os.path.join(call.git_dir, "MERGE_HEAD"))
 
@@ -264,35 +252,34 @@ def _nothing(call: Call) -> RuntimeError:
     return nothing_to_commit(unstaged=len(status.unstaged), untracked=len(status.untracked))
 
 
-def _commit(call: Call, before: str | None, message: str, flags: Sequence[str]) -> None:
-    args = ("commit", "--quiet", "--cleanup=whitespace", "--no-edit", *flags, "-F", "-")
-    ended = call.attempt(*args, kind="write", input=message.encode("utf-8", "surrogateescape"))
+def _commit(call: Call, before: str | None, text: bytes, flags: Sequence[str]) -> CommandFailed | None:
+    """Commit what the index holds; return why it failed, and whether the commit was made all the same."""
+    args = ("commit", "--quiet", "--cleanup=whitespace", "--no-edit", "--no-verbose", *flags, "-F", "-")
+    ended = call.attempt("-c", "i18n.commitEncoding=UTF-8", *args, kind="write", input=text)
+    call.extended(max(call.left(), _CHECK_S))
     if ended.cause == "exit" and ended.exit_code == 0:
-        return
-    effect = _effect(call, ended, before)
-    conflicts = () if effect == "landed" or ended.cause != "exit" else unmerged(call)
-    raise Stop(call.failed(ended, cause=_cause(call, ended, conflicts), effect=effect, paths=conflicts))
+        return None
+    # 1 is for what came before the commit; that there is no change or no message was excluded before git ran.
+    hooks = _HOOKS_NOT_SKIPPED if "--no-verify" in flags else _HOOKS
+    stopped = ended.cause == "exit" and ended.exit_code == 1 and b"Error building trees" not in ended.stderr
+    hook_failed = stopped and has_hook(call, *hooks)
+    conflicts = parse_paths(call.attempt(*UNMERGED).stdout) if ended.cause == "exit" and not hook_failed else ()
+    error = call.failed(
+        ended, cause="hook-failed" if hook_failed else "conflict" if conflicts else None, paths=conflicts
+    )
+    return replace(error, effect=_effect(call, error, before))
 
 
-def _effect(call: Call, ended: Ended, before: str | None) -> Effect:
+def _effect(call: Call, error: CommandFailed, before: str | None) -> Effect:
     """HEAD says whether the commit was made: git can fail, or run out of time, after that."""
-    if not ended.started:
+    # git makes the commit its last step but one, and leaves HEAD where it is when somebody else has moved it.
+    if error.exit_code == 1 or error.cause in ("ref-conflict", "locked", "hook-failed"):
         return "none"
-    call.extended(_CHECK_S)
     asked = call.attempt("rev-parse", "HEAD")
     if asked.cause != "exit":
         return "unknown"
     now = asked.stdout.decode("ascii", "replace").strip() if asked.exit_code == 0 else None
     return "landed" if now != before else "none"
-
-
-def _cause(call: Call, ended: Ended, conflicts: tuple[str, ...]) -> CommandCause | None:
-    if conflicts:
-        return "conflict"
-    # All other reasons for 1 were excluded before git ran: no change, no message.
-    if ended.cause == "exit" and ended.exit_code == 1 and has_hook(call, *_COMMIT_HOOKS):
-        return "hook-failed"
-    return None
 
 
 def has_hook(call: Call, *names: str) -> bool:
@@ -302,29 +289,42 @@ def has_hook(call: Call, *names: str) -> bool:
 
 
 def _made(call: Call, branch: str | None) -> Commit:
-    form = "--format=%H%x00%h%x00%s%x00"
-    return parse_commit(call.run("log", "-1", "-m", "--first-parent", *FORMAT, form, "HEAD", "--").stdout, branch)
+    args = ("log", "-1", "--diff-merges=first-parent", *FORMAT, "--format=%H%x00%h%x00%s%x00", "HEAD", "--")
+    return parse_commit(call.run(*args, effect="landed").stdout, branch)
 
 
-def _commit_only(
-    call: Call, paths: Sequence[StrPath], before: str | None, message: str, flags: Sequence[str], *, may_be_empty: bool
-) -> None:
+def _commit_only(call: Call, paths: Sequence[StrPath], before: str | None, text: bytes, flags: Sequence[str]) -> None:
     """Commit some paths through an index of their own, then bring just what was committed into the real one."""
     for state in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"):
         if os.path.exists(os.path.join(call.git_dir, state)):
             raise call.refuse("conflict", ("commit",), f"a part of the paths cannot be committed during {state}")
+    if conflicts := unmerged(call):
+        raise call.refuse("conflict", ("commit",), "these paths are unmerged", conflicts)
+    call.check_lock("index", "commit")  # it would be met only after the commit
+    known = tracked_though_ignored(call, paths)
     with call.private_index("commit"):
         # From a copy of the index, which knows the files' stat data: git need not read them all again.
-        call.run("read-tree", *(("--reset", before) if before is not None else ("--empty",)), kind="write")
-        stage(call, [paths] if isinstance(paths, str) else paths)
-        if not may_be_empty and not _has_change(call):
-            raise Stop(_nothing(call))
-        _commit(call, before, message, flags)
+        call.change("read-tree", *(("--reset", before) if before is not None else ("--empty",)))
+        if known:
+            track(call, known)
+        stage(call, paths)
+        has_change = _has_change(call, flags)
+        failure = _commit(call, before, text, flags) if has_change else None
+    if not has_change:
+        raise Stop(_nothing(call))
+    if failure is None or failure.effect == "landed":
+        _repeat(call, before)
+    if failure is not None:
+        raise Stop(failure)
+
+
+def _repeat(call: Call, before: str | None) -> None:
+    """Bring into the index what was committed since `before`."""
     args = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--root", "--no-commit-id")
-    committed = call.run(*args, *((before, "HEAD") if before is not None else ("HEAD",)))
-    ended = call.attempt("update-index", "-z", "--index-info", kind="write", input=index_info(committed.stdout))
-    if ended.cause != "exit" or ended.exit_code != 0:
-        raise Stop(call.failed(ended, effect="landed"))
+    commits = (before, "HEAD") if before is not None else ("HEAD",)
+    committed = call.run(*args, "--ignore-submodules=none", *commits, "--", effect="landed")
+    info = index_info(committed.stdout)
+    call.run("update-index", "-z", "--index-info", kind="write", input=info, effect="landed")
 
 
 def index_info(raw: bytes) -> bytes:

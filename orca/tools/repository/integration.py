@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from orca.errors import CommandCause
-from orca.process import Ended
+from orca.errors import CommandCause, CommandFailed
 from orca.redaction import Redacted
+from orca.tools.repository import index_file
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.commits import current_branch, has_hook, head
 from orca.tools.repository.remotes import checked_remote
 from orca.tools.repository.staging import ignored, parse_paths, unmerged
+from orca.tools.repository.states import STATUS, Status, parse_status
 
-_UNDO_S: Final = 1.5
+_AFTER_S: Final = 1.9  # beyond the deadline, to put things back: with the grace of a git that hangs less than 3 s
 _OPERATIONS: Final = (
+    ("rebase-apply/applying", "am"),
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),
     ("MERGE_HEAD", "merge"),
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 )
+# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. A format of
+# the user's that git cannot read would end the rebase.
+_SETTINGS: Final = tuple(
+    word
+    for setting in ("commit.cleanup=verbatim", "rebase.updateRefs=false", "rebase.instructionFormat=%s")
+    for word in ("-c", setting)
+)
 _REBASE: Final = (
+    *_SETTINGS,
     "rebase",
     "--quiet",
     "--rebase-merges",
     "--no-autostash",
     "--no-autosquash",
     "--no-fork-point",
+    "--no-rerere-autoupdate",
     "--no-stat",
 )
-_MERGE: Final = ("merge", "--quiet", "--ff", "--no-edit", "--no-autostash", "--no-stat", "--no-overwrite-ignore")
+_MERGE: Final = (
+    *_SETTINGS,
+    "merge",
+    "--quiet",
+    "--ff",
+    "--commit",
+    "--no-squash",
+    "--no-edit",
+    "--no-autostash",
+    "--no-rerere-autoupdate",
+    "--no-stat",
+    "--no-overwrite-ignore",
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,38 +76,66 @@ def operation(call: Call) -> str | None:
 def fetched(call: Call, remote: str, branch: str) -> str:
     """Fetch one branch of a remote and return its sha, by a ref of our own: FETCH_HEAD is everybody's."""
     ref = f"refs/orca/fetched/{os.urandom(8).hex()}"
-    refspec = f"+refs/heads/{branch}:{ref}"
+    flags = ("--quiet", "--no-prune", "--no-write-fetch-head")
     try:
-        call.run("fetch", "--quiet", "--no-prune", "--", remote, refspec, kind="network")
+        call.run("fetch", *flags, "--", remote, f"+refs/heads/{branch}:{ref}", kind="network", effect="none")
         return call.run("rev-parse", "--verify", ref).stdout.decode("ascii").strip()
     finally:
-        call.attempt("update-ref", "-d", ref, kind="write")
+        with call.overtime(_AFTER_S):
+            call.attempt("update-ref", "-d", ref, kind="write")
 
 
-def rebase_onto(call: Call, sha: str) -> None:
-    """Rebase HEAD onto a commit, or stop; a conflict leaves the rebase in progress."""
+def rebase_or_undo(call: Call, sha: str) -> None:
+    """Rebase HEAD onto a commit; where that stops, all is as it was before, or `effect` is `unknown`."""
+    before = _state(call)
+    index = os.path.join(call.git_dir, "index")
+    try:
+        with index_file.copied(index, call.git_dir) as copy:
+            try:
+                _rebase(call, sha)
+            except Stop as stop:
+                error = stop.error
+                if not isinstance(error, CommandFailed) or error.effect == "none":
+                    raise
+                with call.overtime(_AFTER_S):
+                    back = _put_back(call, before, index, copy)
+                raise Stop(replace(error, effect="none" if back else "unknown")) from None
+    except OSError as error:
+        raise call.refuse("other", ("rebase",), f"the index cannot be copied: {error.strerror}") from None
+
+
+def _state(call: Call) -> Status:
+    status = parse_status(call.run(*STATUS).stdout)
+    return replace(status, upstream=None, ahead=None, behind=None)  # what a fetch changes
+
+
+def _put_back(call: Call, before: Status, index: str, copy: str) -> bool:
+    """Undo a rebase that is in progress, or finished in spite of the failure; True when nothing differs any more."""
+    try:
+        if operation(call) == "rebase":
+            call.run("rebase", "--abort", kind="write")
+        elif before.head is not None and current_branch(call) == before.branch:
+            call.run("reset", "--quiet", "--keep", before.head, kind="write")
+        if operation(call) is not None or _state(call) != before:
+            return False
+        index_file.replace(index, copy)  # with its flags, which an abort loses
+    except (Stop, OSError):
+        return False
+    return True
+
+
+def _rebase(call: Call, sha: str) -> None:
     _integrate(call, sha, "rebase", (*_REBASE, sha))
 
 
-def merge_in(call: Call, sha: str, *flags: str) -> None:
-    """Merge a commit into HEAD, or stop; a conflict leaves the merge in progress."""
+def _merge(call: Call, sha: str, *flags: str) -> None:
     _integrate(call, sha, "merge", (*_MERGE, *flags, sha))
 
 
-def undo(call: Call, before: str, branch: str | None) -> bool:
-    """Abort the operation in progress; True when HEAD, its branch and a clean index are back."""
-    call.extended(max(_UNDO_S, call.left()))
-    what = operation(call)
-    if what is not None:
-        call.attempt(what, "--abort", kind="write")
-    return operation(call) is None and head(call) == before and current_branch(call) == branch
-
-
 def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...]) -> None:
-    going_on = operation(call)
-    if going_on is not None:
-        raise call.refuse("conflict", args, f"a {going_on} is in progress", unmerged(call))
-    in_the_way = _ignored_in_the_way(call, sha)
+    """Run a rebase or a merge, or stop; a conflict leaves it in progress."""
+    _refuse_another(call, *args)
+    in_the_way = _ignored_in_the_way(call, sha, what)
     if in_the_way:
         raise call.refuse("dirty", args, "ignored files would be overwritten", in_the_way)
     ended = call.attempt(*args, kind="write")
@@ -95,22 +146,52 @@ def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...]) -> None:
     conflicts = unmerged(call)
     if conflicts:
         raise Stop(call.failed(ended, cause="conflict", paths=conflicts))
-    untouched = operation(call) is None
-    raise Stop(call.failed(ended, cause=_cause(call, ended, what), effect="none" if untouched else None))
+    going_on = operation(call)
+    cause: CommandCause | None = None
+    if going_on == "merge" and has_hook(call, "pre-merge-commit", "prepare-commit-msg", "commit-msg"):
+        cause = "hook-failed"  # merged without a conflict, and not committed
+    raise Stop(call.failed(ended, cause=cause, effect="none" if going_on is None else None))
 
 
-def _cause(call: Call, ended: Ended, what: str) -> CommandCause | None:
-    hooks = ("pre-rebase",) if what == "rebase" else ("pre-merge-commit", "commit-msg", "prepare-commit-msg")
-    return "hook-failed" if ended.exit_code == 1 and has_hook(call, *hooks) else None
+def _refuse_another(call: Call, *args: str) -> None:
+    going_on = operation(call)
+    if going_on is not None:
+        raise call.refuse("conflict", args, f"a {going_on} is in progress", unmerged(call))
 
 
-def _ignored_in_the_way(call: Call, sha: str) -> tuple[str, ...]:
-    """Ignored files at paths that the other side adds: git would overwrite them without a word."""
+def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
+    """Ignored files at paths that git is about to write: it would overwrite them without a word.
+
+    A rebase writes every path of the commits that it makes anew, also what a later one of them takes out again.
+    """
+    listing = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
     if head(call) is None:
-        return ()
-    args = ("diff", "--name-only", "--diff-filter=A", "--no-renames", "--no-ext-diff", "-z", "HEAD", sha)
-    added = parse_paths(call.run(*args).stdout)
-    return ignored(call, [path for path in added if os.path.lexists(os.path.join(call.top, path))])
+        written = parse_paths(call.run("ls-tree", "-r", "-z", "--name-only", sha).stdout)
+    else:
+        written = parse_paths(call.run("diff", "--diff-filter=AT", *listing, "HEAD", sha).stdout)
+    if what == "rebase":
+        written += parse_paths(call.run("log", "-m", "--format=", *listing, f"{sha}..HEAD").stdout)
+    found = {there for path in written if (there := _in_the_way(call.top, path)) is not None}
+    folders = sorted(path for path in found if _is_folder(os.path.join(call.top, path)))
+    inside: tuple[str, ...] = ()
+    if folders:
+        others = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
+        inside = parse_paths(call.run(*others, *call.pathspecs(folders, "ls-files")).stdout)
+    return (*ignored(call, sorted(found.difference(folders))), *inside)
+
+
+def _in_the_way(top: str, path: str) -> str | None:
+    """What is there where a file is to be written: at its path, or a file where a folder of its path is to be."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        parent = "/".join(parts[:depth])
+        if not _is_folder(os.path.join(top, parent)):
+            return parent if os.path.lexists(os.path.join(top, parent)) else None
+    return path if os.path.lexists(os.path.join(top, path)) else None
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 class IntegrationOperations(Located):
@@ -123,12 +204,13 @@ class IntegrationOperations(Located):
         """Return HEAD before and after the remote's branch was brought in: by a rebase of ours onto it, or by a merge.
 
         `branch` defaults to the upstream of the current branch. Merges among our commits are kept. A conflict leaves
-        the operation in progress, to be resolved or ended by `abort()`: `conflict`, with `paths`, `effect` unknown.
+        the operation in progress, to be resolved or ended by `abort()`: `conflict`, with `paths`, `effect` `unknown`;
+        so can a timeout, and a hook that refuses the merge commit. Where `effect` is `none`, nothing has changed.
 
-        Fails with `CommandFailed`: `conflict`, `dirty` (uncommitted changes, or ignored files that would be
-        overwritten), `no-upstream`, `detached`, `unknown-remote`, `unknown-ref`, `bad-ref-name`, `hook-failed`, `auth`,
-        `network`, `locked`, `refused`, and what `status` fails with. `timeout` is seconds, default the tool's
-        `network_timeout`.
+        Fails with `CommandFailed`: `conflict`, `dirty` (uncommitted changes, or files that would be overwritten,
+        ignored ones too), `no-upstream`, `detached`, `unknown-remote`, `unknown-ref`, `bad-ref-name`, `hook-failed`,
+        `identity-missing`, `auth`, `network`, `timeout`, `locked`, `refused`, `exit` (a merge of unrelated histories),
+        and what `status` fails with. `timeout` is seconds, default the tool's `network_timeout`.
 
         >>> from orca import git
         >>> from orca.tools import GitTool
@@ -142,16 +224,18 @@ class IntegrationOperations(Located):
         if branch is not None:
             call.checked_branch(branch, *args)
         checked_remote(call, remote, *args)
+        call.refuse_in_hook(*args)
+        _refuse_another(call, *args)
+        source = branch if branch is not None else _upstream(call, remote, *args)
+        sha = fetched(call, remote, source)  # before the lock: a slow remote holds up no commit
         with call.index(*args):
-            source = branch if branch is not None else _upstream(call, remote, *args)
             before = head(call)
-            sha = fetched(call, remote, source)
             if before is None:
-                merge_in(call, sha, "--ff-only")
+                _merge(call, sha, "--ff-only")
             elif rebase:
-                rebase_onto(call, sha)
+                _rebase(call, sha)
             else:
-                merge_in(call, sha)
+                _merge(call, sha, "-m", f"Merge remote-tracking branch '{remote}/{source}'")
             return Pull(before, head(call) or sha)
 
     @tagged
@@ -168,7 +252,7 @@ class IntegrationOperations(Located):
 
     @tagged
     def abort(self, *, timeout: float | None = None) -> str:
-        """Return what was in progress and is undone now: `rebase`, `merge`, `cherry-pick` or `revert`.
+        """Return what was in progress and is undone now: `rebase`, `merge`, `cherry-pick`, `revert` or `am`.
 
         The branch, the index and the worktree are as they were before it began; resolutions made since are gone.
 

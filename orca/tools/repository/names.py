@@ -36,7 +36,7 @@ class Refused(Exception):
 def is_branch_name(name: str) -> bool:
     """Return whether git allows the name for a branch (the rules of git-check-ref-format)."""
     return (
-        bool(name)
+        _can_be_passed(name)
         and name not in ("@", "HEAD")
         and not name.startswith(("-", "/", "."))
         and not name.endswith(("/", "."))
@@ -45,8 +45,8 @@ def is_branch_name(name: str) -> bool:
 
 
 def is_revision(rev: str) -> bool:
-    """Return whether the text can be handed to git as a revision without being taken for an option or two of them."""
-    return bool(rev) and not rev.startswith("-") and not any(c in rev for c in "\x00\n")
+    """Return whether the text can be handed to git as a revision without being taken for an option or an exclusion."""
+    return _can_be_passed(rev) and not rev.startswith(("-", "^")) and "\n" not in rev
 
 
 def is_remote(remote: str) -> bool:
@@ -62,9 +62,9 @@ def is_remote(remote: str) -> bool:
 def pathspecs(paths: Iterable[StrPath], top: str) -> list[str]:
     """Return git pathspecs for paths relative to `top` (or absolute and inside it); each literal unless a `Pathspec`.
 
-    Raises `Refused` for a path outside the worktree.
+    Raises `Refused` for a path outside the worktree, or inside a git folder.
     """
-    return [path if isinstance(path, Pathspec) else _literal(relative(path, top)) for path in paths]
+    return [_text(path) if isinstance(path, Pathspec) else _literal(relative(path, top)) for path in paths]
 
 
 def literal_path(spec: str) -> str | None:
@@ -79,14 +79,28 @@ def _literal(path: str) -> str:
 
 
 def relative(path: StrPath, top: str) -> str:
-    """Return the path relative to `top`, without `.` and `..`; raises `Refused` where it leads outside."""
-    text = os.fsdecode(path)
-    if not text or "\x00" in text:
-        raise Refused(f"{text!r} is not a path")
+    """Return the path relative to `top`, without `.` and `..`; raises `Refused` where it leads out or into `.git`."""
+    text = _text(os.fsdecode(path))
     if os.path.isabs(text):
         parent, name = os.path.split(text)
         text = os.path.relpath(os.path.join(os.path.realpath(parent), name), top)
     normal = os.path.normpath(text)
     if normal == ".." or normal.startswith("../"):
-        raise Refused(f"{os.fsdecode(path)!r} is outside the worktree")
+        raise Refused(f"{text!r} is outside the worktree")
+    if ".git" in normal.lower().split("/"):  # git would stage nothing, and say nothing
+        raise Refused(f"{text!r} is inside a git folder")
     return "" if normal == "." else normal
+
+
+def _text(path: str) -> str:
+    if not _can_be_passed(path):
+        raise Refused(f"{path!r} is not a path")
+    return path
+
+
+def _can_be_passed(text: str) -> bool:
+    """Whether the text can be handed to a program, and says something."""
+    try:
+        return bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return False

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
+from orca.tools.arguments import absolute
+
 Kind: TypeAlias = Literal["read", "write", "network"]
 
 OLDEST_GIT: Final = (2, 36)
@@ -25,7 +27,9 @@ FLAGS: Final = tuple(
         "diff.orderFile=/dev/null",
         "diff.relative=false",
         "diff.renames=true",
+        "diff.ignoreSubmodules=none",
         "status.renames=true",
+        "status.showUntrackedFiles=all",  # for the status of submodules, too
         "i18n.logOutputEncoding=UTF-8",
         "add.ignoreErrors=false",
         "branch.autoSetupMerge=true",
@@ -49,9 +53,10 @@ _SET: Final = {
     "GCM_INTERACTIVE": "never",
 }
 
-# A read takes no lock that it can do without, and fetches nothing that a partial clone left out: that would start a
-# program which the repository names.
-_SET_FOR_READS: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+# A read takes no lock that it can do without. What a partial clone left out it does not fetch, unless it is a step of a
+# call that changes something: to fetch is to start a program which the repository names.
+_SET_FOR_READS: Final = {"GIT_OPTIONAL_LOCKS": "0"}
+_SET_AGAINST_FETCHES: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 _OUT: Final = frozenset(
     {
@@ -103,11 +108,13 @@ _OUT_OF_A_HOOK: Final = frozenset({"GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"})
 _OUT_OF_A_HOOK_PREFIXES: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
 
 
-def environment(kind: Kind, given: Mapping[str, str], *, foreign_hook: bool = False) -> dict[str, str]:
+def environment(
+    kind: Kind, given: Mapping[str, str], *, foreign_hook: bool = False, may_fetch: bool = False
+) -> dict[str, str]:
     """Return the environment for a git that reads, writes or talks to a remote.
 
     `foreign_hook` says that we run inside a hook of another repository, whose identity and configuration must not
-    reach this one.
+    reach this one; `may_fetch` that a read may fetch what a partial clone left out.
     """
     env = {
         name: value
@@ -117,7 +124,7 @@ def environment(kind: Kind, given: Mapping[str, str], *, foreign_hook: bool = Fa
     }
     env.update(_SET)
     if kind == "read":
-        env.update(_SET_FOR_READS)
+        env.update(_SET_FOR_READS if may_fetch else _SET_FOR_READS | _SET_AGAINST_FETCHES)
     return env
 
 
@@ -128,5 +135,26 @@ def inside_hook(given: Mapping[str, str]) -> bool:
 
 def hook_git_dir(given: Mapping[str, str]) -> str:
     """Return the git folder that a hook's environment names; its index lies there even while it is locked."""
-    named = given.get("GIT_DIR") or os.path.dirname(given["GIT_INDEX_FILE"])
-    return os.path.realpath(named)
+    path = hook_path(given.get("GIT_DIR") or os.path.dirname(given["GIT_INDEX_FILE"]))
+    return os.path.realpath(path) if os.path.isabs(path) else path
+
+
+def hook_path(named: str) -> str:
+    """Return a path of a hook's environment, absolute: it counts from where the git that runs the hook is.
+
+    `git commit` hands its hooks `GIT_INDEX_FILE=.git/index`, and a hook may have gone to another repository since.
+    Relative still only where there is no such git and the current directory is gone.
+    """
+    return named if os.path.isabs(named) else os.path.join(_hook_cwd(), named)
+
+
+def _hook_cwd() -> str:
+    import psutil
+
+    try:
+        for process in psutil.Process().parents():
+            if process.name() == "git" or process.name().startswith("git-"):
+                return process.cwd()
+    except psutil.Error:  # it is gone, or may not be looked at
+        pass
+    return absolute(".")

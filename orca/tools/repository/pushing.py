@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from orca.errors import CommandFailed, Effect, PushCause, RefRejection, RuntimeError, push_rejected
+from orca.errors import Effect, PushCause, RefRejection, RuntimeError, push_rejected
 from orca.process import Ended
 from orca.redaction import Redacted, redact
 from orca.results import Failure, Result, outcome
 from orca.tools.repository.calls import Call, Located, Stop, tagged
-from orca.tools.repository.commits import current_branch, has_hook, head
-from orca.tools.repository.integration import fetched, rebase_onto, undo
-from orca.tools.repository.names import is_revision
-from orca.tools.repository.remotes import RefUpdate, UpdateKind, checked_remote, remote_sha
+from orca.tools.repository.commits import current_branch, has_hook
+from orca.tools.repository.integration import fetched, rebase_or_undo
+from orca.tools.repository.remotes import RefUpdate, UpdateKind, checked_remote, remote_sha, urls
 
-_CHECK_S: Final = 1.5
+_ASK_S: Final = 1.9  # beyond the deadline, to ask the remote: with the grace of a git that hangs less than 3 s
+_LONGEST_ASK_S: Final = 10.0
+_SHA: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE: Final = re.compile(rb"([ +\-*!=])\t([^\t]*):([^\t]+)\t(.*)", re.DOTALL)
 _SHAS: Final = re.compile(r"([0-9a-f]{4,64})\.{2,3}([0-9a-f]{4,64})")
-_REASON: Final = re.compile(r"\(([^()]*)\)$")
+_REJECTION: Final = re.compile(r"\[(?:remote )?rejected\](?: \((.*)\))?", re.DOTALL)
+# git exits with 1 for a pre-push hook that failed, and for a connection that it lost without these being the words of
+# the hook: they stand at the beginning of a line of its own.
+_LOST: Final = re.compile(rb"^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)", re.MULTILINE)
 _KINDS: Final[dict[str, UpdateKind]] = {
     " ": "updated",
     "+": "forced",
@@ -41,6 +45,7 @@ _CAUSES: Final[tuple[tuple[str, PushCause], ...]] = (
     ("atomic", "atomic"),
     ("currently checked out", "checked-out"),
     ("deletion prohibited", "deletion-denied"),
+    ("deletion of the current branch prohibited", "deletion-denied"),
     ("shallow update not allowed", "shallow"),
 )
 
@@ -64,9 +69,9 @@ class PushReport:
 
 
 def parse_push(output: bytes) -> PushReport:
-    """Return what `push --porcelain` printed with full shas (`core.abbrev=no`); lines that are not of a ref are skipped.
+    """Return what `push --porcelain` printed with full shas (`core.abbrev=no`).
 
-    A ref whose fate the remote did not report is in neither list.
+    Lines that are not of a ref are skipped. A ref whose fate the remote did not report is in neither list.
     """
     updates: list[RefUpdate] = []
     rejections: list[RefRejection] = []
@@ -79,10 +84,9 @@ def parse_push(output: bytes) -> PushReport:
             shas = _SHAS.match(summary)
             old, new = (shas[1], shas[2]) if shas else (None, None)
             updates.append(RefUpdate(local, remote, old, new, _KINDS[flag]))
-        elif "rejected]" in summary.partition(" (")[0]:
-            found = _REASON.search(summary)
-            message = found[1] if found else summary
-            rejections.append(RefRejection(local=local, remote=remote, cause=rejection_cause(message), message=message))
+        elif rejected := _REJECTION.fullmatch(summary):
+            reason = rejected[1] or ""
+            rejections.append(RefRejection(local=local, remote=remote, cause=rejection_cause(reason), message=reason))
     return PushReport(tuple(updates), tuple(rejections))
 
 
@@ -114,20 +118,21 @@ class PushOperations(Located):
         """Return what the remote took: one branch (default the current one), to its own name, with these tags.
 
         Several refs go together or not at all. `set_upstream` makes a branch without an upstream follow the one pushed
-        to. Nothing is forced, unless `force_with_lease` gives the sha that the remote must still have (`""`: none).
+        to. Nothing is forced, unless `force_with_lease` gives the sha that the remote must still have (`""`: none); of
+        submodules nothing is pushed.
 
         With `on_rejected="rebase"`, a remote that has moved on (`fetch-first`, `non-fast-forward`) is fetched, the
         current branch is rebased onto it, `recheck` is called, and the push is tried again, `attempts` times in all. A
         failure of `recheck` is returned and stops the push: the branch stays rebased, so that it can be corrected
-        there. A conflict is `CommandFailed(cause="conflict")` with `paths`, and everything is as before
-        (`effect="none"`).
+        there, as it does after the last attempt. A conflict is `CommandFailed(cause="conflict")` with `paths`, and
+        everything is as before (`effect="none"`). Tags cannot go along: the rebase would leave them behind.
 
         Fails with `PushRejected` exactly when the remote refused a ref: `refs` says which and why, `landed` what it
-        took all the same. Everything else is `CommandFailed`: `hook-failed` (pre-push), `unknown-remote`,
+        took all the same. Everything else is `CommandFailed`: `hook-failed` (pre-push, pre-rebase), `unknown-remote`,
         `unknown-ref`, `bad-ref-name`, `detached`, `unborn`, `auth`, `network`, `timeout`, `conflict`, `dirty`,
         `locked`, `refused`, and what `status` fails with. When it ran out of time or lost the connection, the remote
-        is asked before `effect` is set: `landed`, or `unknown`. `timeout` is seconds, default the tool's
-        `network_timeout`, for all attempts together.
+        is asked before `effect` is set: `landed` (the tracking branch here may not know of it), or `unknown`.
+        `timeout` is seconds, default the tool's `network_timeout`, for all attempts together, `recheck` included.
 
         >>> from orca import git
         >>> from orca.tools import GitTool
@@ -138,6 +143,8 @@ class PushOperations(Located):
         """
         if attempts < 1:
             raise ValueError("push() needs at least one attempt")
+        if on_rejected not in ("fail", "rebase"):
+            raise ValueError(f"on_rejected must be 'fail' or 'rebase', not {on_rejected!r}")
         if tags and on_rejected == "rebase":
             raise ValueError("a rebase would leave the tags on commits that it replaces: push them afterwards")
         call = self._call(timeout, self._network_timeout)
@@ -145,19 +152,20 @@ class PushOperations(Located):
         tag_list = [tags] if isinstance(tags, str) else tags
         refs = [f"refs/heads/{name}", *(f"refs/tags/{call.checked_branch(tag, 'push')}" for tag in tag_list)]
         lease = _lease(call, refs[0], force_with_lease)
+        upstream = ["--set-upstream"] if set_upstream and not _has_upstream(call, name) else []
         rebased = False
         for attempt in range(1, attempts + 1):
-            sha, upstream = _local(call, refs)
-            flags = ["--set-upstream"] if set_upstream and not upstream else []
-            ended = _run(call, remote, [f"{ref}:{ref}" for ref in refs], *flags, *lease)
+            shas = _local(call, refs)
+            ended = _run(call, remote, [f"{ref}:{ref}" for ref in refs], *upstream, *lease)
             report = parse_push(ended.stdout)
             if ended.exit_code == 0:
-                return Push(remote, tuple(_with_sha(ref, sha) for ref in report.updates), rebased, sha)
-            error = _refused(call, ended, report, remote, {refs[0]: sha})
+                updates = tuple(_with_sha(update, shas) for update in report.updates if update.local in shas)
+                pushed = [update.new for update in updates if update.local == refs[0]]
+                return Push(remote, updates, rebased, pushed[0] if pushed and pushed[0] else shas[refs[0]])
+            error = _failure(call, ended, report, remote, shas)
             may_rebase = on_rejected == "rebase" and attempt < attempts and not lease
-            if not (may_rebase and _moved_on(report) and current_branch(call) == name):
+            if not (may_rebase and _moved_on(report) and _rebased(call, remote, name)):
                 raise Stop(error)
-            _rebase(call, remote, name)
             rebased = True
             if recheck is not None:
                 checked = outcome(recheck())
@@ -183,15 +191,15 @@ class PushOperations(Located):
         >>> clone.delete_remote_branch("old", expected=git().head().unwrap()).unwrap().kind
         'deleted'
         """
+        if not expected:
+            raise ValueError("delete_remote_branch() needs the sha that the remote is expected to have")
         call = self._call(timeout, self._network_timeout)
         ref = f"refs/heads/{call.checked_branch(name, 'push', remote)}"
         checked_remote(call, remote, "push", remote)
-        if not expected:
-            raise ValueError("delete_remote_branch() needs the sha that the remote is expected to have")
         ended = _run(call, remote, [f":{ref}"], *_lease(call, ref, expected))
         report = parse_push(ended.stdout)
         if ended.exit_code != 0:
-            raise Stop(_refused(call, ended, report, remote, {ref: None}))
+            raise Stop(_failure(call, ended, report, remote, {ref: None}))
         return RefUpdate("", ref, expected, None, "deleted")
 
 
@@ -209,94 +217,96 @@ def _pushed_branch(call: Call, remote: str, branch: str | None) -> str:
 def _lease(call: Call, ref: str, expected: str | None) -> list[str]:
     if expected is None:
         return []
-    if expected and not is_revision(expected):
-        raise call.refuse("bad-ref-name", ("push", "--force-with-lease"), "the lease is not a sha")
+    if expected and not _SHA.fullmatch(expected):
+        raise call.refuse("bad-ref-name", ("push", "--force-with-lease"), f"{expected!r} is not a whole sha")
     return [f"--force-with-lease={ref}:{expected}"]
 
 
-def _local(call: Call, refs: Sequence[str]) -> tuple[str, str]:
-    """The sha of the branch and its upstream; every ref is looked for, so that git cannot find one missing."""
-    form = "--format=%(refname)%00%(objectname)%00%(upstream)"
-    listed = os.fsdecode(call.run("for-each-ref", form, *refs).stdout)
-    found = {name: rest for name, _, rest in (line.partition("\0") for line in listed.split("\n"))}
+def _local(call: Call, refs: Sequence[str]) -> dict[str, str]:
+    """The sha of every ref; each is looked for, so that git cannot find one missing."""
+    listed = os.fsdecode(call.run("for-each-ref", "--format=%(refname) %(objectname)", *refs).stdout)
+    found = dict(line.split(" ") for line in listed.split("\n") if line)
     for ref in refs:
         if ref not in found:
             unborn = ref == f"refs/heads/{current_branch(call)}"
             raise call.refuse("unborn" if unborn else "unknown-ref", ("push", ref), f"there is no {ref} here")
-    sha, _, upstream = found[refs[0]].partition("\0")
-    return sha, upstream
+    return {ref: found[ref] for ref in refs}
+
+
+def _has_upstream(call: Call, branch: str) -> bool:
+    """Whether one is configured, even if it cannot be found."""
+    return call.run("config", "--get-all", f"branch.{branch}.merge", ok=(0, 1)).exit_code == 0
 
 
 def _run(call: Call, remote: str, refspecs: Sequence[str], *flags: str) -> Ended:
+    call.shield.set(f"remote.{remote}.mirror", "false")  # it would push, and delete, every ref
+    flags = ("--porcelain", "--no-follow-tags", "--no-recurse-submodules", *flags)
     atomic = ("--atomic",) if len(refspecs) > 1 else ()
-    args = ("-c", "core.abbrev=no", "push", "--porcelain", "--no-follow-tags", *atomic, *flags, "--", remote, *refspecs)
-    return call.attempt(*args, kind="network")
+    return call.attempt("-c", "core.abbrev=no", "push", *flags, *atomic, "--", remote, *refspecs, kind="network")
 
 
-def _with_sha(ref: RefUpdate, sha: str) -> RefUpdate:
-    """A new or unchanged ref has no shas in git's line: a branch's are known."""
-    if ref.new is not None or not ref.local.startswith("refs/heads/"):
-        return ref
-    return RefUpdate(ref.local, ref.remote, sha if ref.kind == "unchanged" else ref.old, sha, ref.kind)
+def _with_sha(update: RefUpdate, shas: Mapping[str, str]) -> RefUpdate:
+    """A new or unchanged ref has no shas in git's line: they are known here."""
+    if update.new is not None:
+        return update
+    sha = shas[update.local]
+    old = sha if update.kind == "unchanged" else update.old
+    return RefUpdate(update.local, update.remote, old, sha, update.kind)
 
 
-def _refused(call: Call, ended: Ended, report: PushReport, remote: str, wanted: dict[str, str | None]) -> RuntimeError:
-    if ended.cause == "exit" and report.rejections:
-        causes = [ref.cause for ref in report.rejections if ref.cause != "atomic"]
-        landed = tuple(ref.remote for ref in report.updates if ref.kind != "unchanged")
+def _failure(
+    call: Call, ended: Ended, report: PushReport, remote: str, wanted: Mapping[str, str | None]
+) -> RuntimeError:
+    """What a push that did not succeed came to; `wanted` is what the remote should have now."""
+    # A hook's own output stands beside git's, and may be that of another push.
+    rejections = tuple(ref for ref in report.rejections if ref.remote in wanted)
+    landed = tuple(ref.remote for ref in report.updates if ref.remote in wanted and ref.kind != "unchanged")
+    if ended.cause == "exit" and rejections:
+        causes = [ref.cause for ref in rejections if ref.cause != "atomic"]
         return push_rejected(
             redact(ended.stderr.decode("utf-8", "replace"), ended.env),
             remote=remote,
             cause=causes[0] if causes else "atomic",
-            refs=report.rejections,
+            refs=rejections,
             landed=landed,
             effect="landed" if landed else "none",
         )
-    if ended.cause == "exit" and ended.exit_code == 1 and has_hook(call, "pre-push"):
-        # Every ref was found here before, and what the remote refuses it names: only the hook is left.
-        return call.failed(ended, cause="hook-failed", effect="none")
-    error = call.failed(ended)
-    if isinstance(error, CommandFailed) and error.cause in ("auth", "unknown-remote", "unknown-ref", "bad-ref-name"):
-        return call.failed(ended, effect="landed" if report.updates else "none")
-    return call.failed(ended, effect=_effect(call, ended, report, remote, wanted))
+    # Every ref was found here before, and what the remote refuses it names: of what exits with 1 the hook is left.
+    hook = ended.cause == "exit" and ended.exit_code == 1 and not _LOST.search(ended.stderr)
+    if hook and has_hook(call, "pre-push"):
+        return call.failed(ended, cause="hook-failed", effect="landed" if landed else "none")
+    error = call.failed(ended, effect="landed" if landed else "none")
+    if landed or not ended.started or error.cause in ("auth", "unknown-remote", "unknown-ref", "bad-ref-name"):
+        return error
+    return call.failed(ended, effect=_asked(call, remote, wanted))
 
 
-def _effect(call: Call, ended: Ended, report: PushReport, remote: str, wanted: dict[str, str | None]) -> Effect:
+def _asked(call: Call, remote: str, wanted: Mapping[str, str | None]) -> Effect:
     """Ask the remote what it has: the connection or the time may have been lost after it took the refs."""
-    if not ended.started:
-        return "none"
-    if any(ref.kind != "unchanged" for ref in report.updates):
-        return "landed"
-    call.extended(_CHECK_S)
     ref, sha = next(iter(wanted.items()))
+    after = call.left() + _ASK_S
+    call.extended(min(after, _LONGEST_ASK_S))
     try:
-        return "landed" if remote_sha(call, remote, ref) == sha else "unknown"
+        pushed_to = urls(call, remote, "--push", "--all")
+        sources = [remote] if pushed_to == urls(call, remote) else [call.shield.hide(url) for url in pushed_to]
+        return "landed" if any(remote_sha(call, source, ref) == sha for source in sources) else "unknown"
     except Stop:
         return "unknown"
 
 
 def _moved_on(report: PushReport) -> bool:
-    return bool(report.rejections) and all(
-        ref.cause in ("fetch-first", "non-fast-forward") for ref in report.rejections
-    )
+    """Whether a rebase can help: the remote has commits that we have not, and took nothing of this push."""
+    moved = all(ref.cause in ("fetch-first", "non-fast-forward") for ref in report.rejections)
+    return moved and bool(report.rejections) and all(ref.kind == "unchanged" for ref in report.updates)
 
 
-def _rebase(call: Call, remote: str, branch: str) -> None:
-    """Rebase the current branch onto what the remote has now; what fails is undone."""
+def _rebased(call: Call, remote: str, branch: str) -> bool:
+    """Rebase the branch onto what the remote has now; False where it is not the current one."""
+    if current_branch(call) != branch:
+        return False
+    sha = fetched(call, remote, branch)
     with call.index("rebase"):
-        before = head(call)
-        assert before is not None
-        try:
-            rebase_onto(call, fetched(call, remote, branch))
-        except Stop as stop:
-            error = stop.error
-            if isinstance(error, CommandFailed) and error.effect != "none":
-                back = undo(call, before, branch)
-                raise Stop(_with_effect(error, "none" if back else "unknown")) from None
-            raise
-
-
-def _with_effect(error: CommandFailed, effect: Effect) -> CommandFailed:
-    from dataclasses import replace
-
-    return replace(error, effect=effect)
+        if current_branch(call) != branch:
+            return False
+        rebase_or_undo(call, sha)
+    return True

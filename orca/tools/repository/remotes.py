@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from orca.redaction import Redacted
 from orca.tools.repository import names
+from orca.tools.repository.addresses import CONFIGURED, Remotes, holds_secret, take_apart, write_section
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 
 UpdateKind: TypeAlias = Literal["created", "updated", "forced", "deleted", "unchanged"]
 
-_ALREADY_EXISTS: Final = 3
 _NO_SUCH_REMOTE: Final = 2
 
 
@@ -37,9 +38,15 @@ class RefUpdate(Redacted):
 
 
 def parse_refs(output: bytes) -> dict[str, str]:
-    """Return name -> sha of what `for-each-ref --format=%(objectname) %(refname)` or `ls-remote` printed."""
-    pairs = (line.replace("\t", " ", 1).partition(" ") for line in os.fsdecode(output).split("\n") if line)
+    """Return name -> sha of what `ls-remote` printed."""
+    pairs = (line.partition("\t") for line in os.fsdecode(output).split("\n") if line)
     return {name: sha for sha, _, name in pairs}
+
+
+def parse_local_refs(output: bytes) -> dict[str, str]:
+    """Return name -> sha of what `for-each-ref` printed as `sha name symref`; refs that stand for others left out."""
+    rows = (line.split(" ") for line in os.fsdecode(output).split("\n") if line)
+    return {name: sha for sha, name, stands_for in rows if not stands_for}
 
 
 def parse_symref(output: bytes) -> str | None:
@@ -50,51 +57,71 @@ def parse_symref(output: bytes) -> str | None:
     return None
 
 
-def updates(before: dict[str, str], after: dict[str, str], remote: str) -> tuple[RefUpdate, ...]:
-    """Return what changed between two states of the local refs, by name, as updates from the remote."""
-    prefix = f"refs/remotes/{remote}/"
-    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+def updates(
+    before: dict[str, str], after: dict[str, str], refspecs: Sequence[tuple[str, str]]
+) -> tuple[RefUpdate, ...]:
+    """Return what a fetch changed between two states of the local refs, by name; what it does not write is left out."""
+    changed = ((name, fetched_as(name, refspecs)) for name in sorted({*before, *after}))
     return tuple(
         RefUpdate(
             local=name,
-            remote=f"refs/heads/{name.removeprefix(prefix)}" if name.startswith(prefix) else name,
+            remote=source,
             old=before.get(name),
             new=after.get(name),
             kind="created" if name not in before else "deleted" if name not in after else "updated",
         )
-        for name in changed
+        for name, source in changed
+        if source is not None and before.get(name) != after.get(name)
     )
 
 
-def checked_remote(call: Call, remote: str, *args: str) -> str:
-    """Return the name of a configured remote, or stop with `unknown-remote`."""
+def fetched_as(local: str, refspecs: Sequence[tuple[str, str]]) -> str | None:
+    """Return the remote's ref that a fetch writes to a local one; None where it writes none."""
+    for source, pattern in refspecs:
+        start, star, end = pattern.partition("*")
+        if not star and local == pattern:
+            return source
+        if star and local.startswith(start) and local.endswith(end) and len(local) > len(start + end):
+            return source.replace("*", local[len(start) : len(local) - len(end)])
+    return local if local.startswith("refs/tags/") else None
+
+
+def configured(call: Call) -> Remotes:
+    """Return what is configured about remotes and their addresses."""
+    return Remotes(call.run(*CONFIGURED, ok=(0, 1)).stdout)
+
+
+def checked_remote(call: Call, remote: str, *args: str) -> Remotes:
+    """Return what is configured, the remote among it, or stop with `unknown-remote`; its secrets are shielded."""
     if not names.is_remote(remote):
         raise call.refuse("refused", args, f"{remote!r} cannot name a remote")
-    if remote not in _names(call):
+    found = configured(call)
+    if remote not in found.names:
         raise call.refuse("unknown-remote", args, f"no remote {remote!r} is configured")
-    return remote
+    call.shield = found.shield(remote)
+    return found
 
 
 def remote_sha(call: Call, remote: str, ref: str) -> str | None:
     """Return what the remote has under a full ref name; None where it has nothing."""
-    ended = call.run("ls-remote", "--quiet", "--", remote, ref, kind="network")
+    ended = call.run("ls-remote", "--quiet", "--", remote, ref, kind="network", effect="none")
     return parse_refs(ended.stdout).get(ref)
 
 
-def local_refs(call: Call) -> dict[str, str]:
-    """Return every ref of the repository with its sha."""
-    return parse_refs(call.run("for-each-ref", "--format=%(objectname) %(refname)").stdout)
-
-
-def _names(call: Call) -> list[str]:
-    return [name for name in os.fsdecode(call.run("remote").stdout).split("\n") if name]
-
-
-def _url(call: Call, name: str, *flags: str) -> str:
+def urls(call: Call, name: str, *flags: str) -> list[str]:
+    """Return the addresses of a remote as git uses them; there is at least one."""
     ended = call.run("remote", "get-url", *flags, "--", name, ok=(0, _NO_SUCH_REMOTE))
     if ended.exit_code != 0:
         raise Stop(call.failed(ended, cause="unknown-remote", effect="none"))
-    return os.fsdecode(ended.stdout).removesuffix("\n").split("\n")[0]
+    return os.fsdecode(ended.stdout).removesuffix("\n").split("\n")
+
+
+def _local_refs(call: Call) -> dict[str, str]:
+    return parse_local_refs(call.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)").stdout)
+
+
+def _remote(call: Call, name: str) -> Remote:
+    return Remote(name, urls(call, name)[0], urls(call, name, "--push")[0])
 
 
 class RemoteOperations(Located):
@@ -111,7 +138,7 @@ class RemoteOperations(Located):
         ()
         """
         call = self._call(timeout)
-        return tuple(Remote(name, _url(call, name), _url(call, name, "--push")) for name in sorted(_names(call)))
+        return tuple(_remote(call, name) for name in configured(call).names)
 
     @tagged
     def remote_url(self, name: str = "origin", *, timeout: float | None = None) -> str:
@@ -125,11 +152,14 @@ class RemoteOperations(Located):
         '/srv/shop.git'
         """
         call = self._call(timeout)
-        return _url(call, checked_remote(call, name, "remote", "get-url", name))
+        checked_remote(call, name, "remote", "get-url", name)
+        return urls(call, name)[0]
 
     @tagged
     def add_remote(self, name: str, url: str, *, timeout: float | None = None) -> Remote:
         """Return the remote, configured now. Addresses that would start a helper program (`ext::…`) are refused.
+
+        A secret in the address is written to the configuration as it is, where plain git finds it; it is in no argv.
 
         Fails with `CommandFailed`: `ref-conflict` (the name is taken), `bad-ref-name`, `refused`, `locked`, and what
         `status` fails with.
@@ -143,19 +173,20 @@ class RemoteOperations(Located):
             raise call.refuse("bad-ref-name", ("remote", "add"), f"{name!r} is not a name for a remote")
         if not names.is_remote(url):
             raise call.refuse("refused", ("remote", "add", name), "this address could start a program or be an option")
-        ended = call.attempt("remote", "add", "--", name, url, kind="write")
-        if ended.exit_code == _ALREADY_EXISTS:
-            raise Stop(call.failed(ended, cause="ref-conflict", effect="none"))
-        if ended.exit_code != 0:
-            raise Stop(call.failed(ended))
-        return Remote(name, _url(call, name), _url(call, name, "--push"))
+        if name in configured(call).names:
+            raise call.refuse("ref-conflict", ("remote", "add", name), f"there is a remote {name!r}")
+        if holds_secret(url):
+            record(call, name, (("url", url), ("fetch", f"+refs/heads/*:refs/remotes/{name}/*")))
+        else:
+            call.run("remote", "add", "--", name, url, kind="write")
+        return _remote(call, name)
 
     @tagged
     def default_branch(self, remote: str = "origin", *, timeout: float | None = None) -> str:
         """Return the remote's default branch: as the clone recorded it, else as the remote says now.
 
         Fails with `CommandFailed`: `unknown-remote`, `unknown-ref` (the remote has none), `auth`, `network`, and what
-        `status` fails with. `timeout` is seconds, default the tool's `network_timeout`.
+        `status` fails with; all with `effect` `none`. `timeout` is seconds, default the tool's `network_timeout`.
 
         >>> from orca import git
         >>> from orca.tools import GitTool
@@ -168,7 +199,7 @@ class RemoteOperations(Located):
         recorded = call.run("symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD", ok=(0, 1)).stdout
         if recorded:
             return os.fsdecode(recorded).strip().removeprefix(f"refs/remotes/{remote}/")
-        ended = call.run("ls-remote", "--quiet", "--symref", "--", remote, "HEAD", kind="network")
+        ended = call.run("ls-remote", "--quiet", "--symref", "--", remote, "HEAD", kind="network", effect="none")
         branch = parse_symref(ended.stdout)
         if branch is None:
             raise call.refuse("unknown-ref", ("ls-remote", "--symref", remote, "HEAD"), "the remote names no branch")
@@ -198,9 +229,11 @@ class RemoteOperations(Located):
     ) -> tuple[RefUpdate, ...]:
         """Return the local refs that changed: the remote's branches under `refs/remotes`, and its tags.
 
-        `prune` deletes those that the remote no longer has. `timeout` is seconds, default the tool's `network_timeout`.
+        An update is `updated` too where the remote's history was rewritten. `prune` deletes the refs of branches that
+        the remote no longer has; no tag is ever deleted. `timeout` is seconds, default the tool's `network_timeout`.
 
-        Fails with `CommandFailed`: `unknown-remote`, `auth`, `network`, `locked`, and what `status` fails with.
+        Fails with `CommandFailed`: `unknown-remote`, `auth`, `network`, `locked`, and what `status` fails with. Some
+        refs may have been updated then (`effect` `unknown`).
 
         >>> from orca import git
         >>> from orca.tools import GitTool
@@ -210,7 +243,19 @@ class RemoteOperations(Located):
         ['refs/remotes/origin/feature']
         """
         call = self._call(timeout, self._network_timeout)
-        checked_remote(call, remote, "fetch", remote)
-        before = local_refs(call)
-        call.run("fetch", "--quiet", "--prune" if prune else "--no-prune", "--", remote, kind="network")
-        return updates(before, local_refs(call), remote)
+        refspecs = checked_remote(call, remote, "fetch", remote).refspecs(remote)
+        before = _local_refs(call)
+        flags = ("--prune" if prune else "--no-prune", "--no-prune-tags")
+        call.run("fetch", "--quiet", *flags, "--", remote, kind="network")
+        return updates(before, _local_refs(call), refspecs)
+
+
+def record(call: Call, name: str, settings: Sequence[tuple[str, str]]) -> None:
+    """Write settings of a remote that must not stand in an argv to the configuration, or stop with `locked`."""
+    shown = tuple(f"{key}={take_apart(value).shown}" for key, value in settings)
+    try:
+        write_section(call.config_file, name, settings)
+    except FileExistsError as error:
+        raise call.refuse("locked", ("config", *shown), f"{error.filename}: {error.strerror}") from None
+    except OSError as error:
+        raise call.refuse("other", ("config", *shown), f"{error.filename}: {error.strerror}") from None

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from orca.process import StrPath
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.names import literal_path
 
-_STAGED = ("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z")
-_UNMERGED = ("diff", "--cached", "--name-only", "--diff-filter=U", "--no-ext-diff", "-z")
-_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_STAGED: Final = ("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "-z")
+UNMERGED: Final = (*_STAGED, "--diff-filter=U")
+_TRACKED_THOUGH_IGNORED: Final = ("ls-files", "--cached", "--ignored", "--exclude-standard", "-z")
+# `add` compares every path with every pathspec: 40,000 of them would take minutes.
+_MANY: Final = 500
+_UPDATE_INDEX: Final = (
+    *("update-index", "--add", "--remove", "--replace"),
+    *("--ignore-skip-worktree-entries", "-z", "--stdin"),
+)
+_GONE: Final = 0
+_STAGEABLE: Final = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR, _GONE)  # git passes over others without a word
+_FROM_STDIN: Final = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
 
 def parse_paths(output: bytes) -> tuple[str, ...]:
@@ -21,7 +33,17 @@ def parse_paths(output: bytes) -> tuple[str, ...]:
 
 def unmerged(call: Call) -> tuple[str, ...]:
     """Return the paths that the index holds unmerged."""
-    return parse_paths(call.run(*_UNMERGED).stdout)
+    return parse_paths(call.run(*UNMERGED).stdout)
+
+
+def tracked_though_ignored(call: Call, paths: Sequence[StrPath]) -> tuple[str, ...]:
+    """Return the files of the index that are named, or held, by the paths and that git would ignore as new ones."""
+    return _among(parse_paths(call.run(*_TRACKED_THOUGH_IGNORED).stdout), paths, call, *_TRACKED_THOUGH_IGNORED)
+
+
+def track(call: Call, files: Iterable[str]) -> None:
+    """Bring files into the index as they are in the worktree, ignored or not; those that are gone leave it."""
+    call.change(*_UPDATE_INDEX, input=_lines(files))
 
 
 def ignored(call: Call, paths: Collection[str]) -> tuple[str, ...]:
@@ -37,15 +59,67 @@ def stage(call: Call, paths: Collection[StrPath], *, force: bool = False) -> Non
     """Stage the paths, all or none: what git would do in part is looked for first."""
     specs = call.pathspecs(paths, "add")
     literal = [path for path in map(literal_path, specs) if path is not None]
-    refused = () if force else ignored(call, literal)
+    kinds = {path: _kind(os.path.join(call.top, path)) for path in literal}
+    if odd := tuple(path for path, kind in kinds.items() if kind not in _STAGEABLE):
+        raise call.refuse("unknown-path", ("add", *odd), "neither files nor links nor folders", odd)
+    if foreign := _in_other_repositories(call.top, literal):
+        raise call.refuse("unknown-path", ("add", *foreign), "these paths belong to a repository inside", foreign)
+    refused = () if force else ignored(call, [path for path in literal if path])
     if refused:
         raise call.refuse("ignored-path", ("add", *refused), "ignored, and force=True was not given", refused)
+    files = {path for path, kind in kinds.items() if kind in (stat.S_IFREG, stat.S_IFLNK)}
     flags = ("--force",) if force else ()
-    ended = call.attempt("add", "-A", *flags, *_FROM_STDIN, kind="write", input=_lines(specs))
+    if len(files) <= _MANY and len(literal) == len(specs):
+        _add(call, specs, *flags)
+        return
+    with call.private_index("add", keep=True):  # of patterns git can refuse one and stage what the others match
+        if len(files) > _MANY:
+            track(call, files)
+            specs = [spec for spec in specs if literal_path(spec) not in files]
+        if specs:
+            _add(call, specs, *flags)
+
+
+def _add(call: Call, specs: Sequence[str], *flags: str) -> None:
+    # `--sparse`: a path that was named is staged, also where a sparse checkout leaves it out.
+    ended = call.attempt("add", "-A", "--sparse", *flags, *_FROM_STDIN, kind="write", input=_lines(specs))
     if ended.cause != "exit" or ended.exit_code != 0:
-        missing = [path for path in literal if not os.path.lexists(os.path.join(call.top, path))]
         # git takes its new index into use in one rename, at the very end.
-        raise Stop(call.failed(ended, effect="none" if ended.cause == "exit" else None, paths=missing))
+        error = call.failed(ended, effect="none" if ended.cause == "exit" else None)
+        raise Stop(replace(error, paths=_unknown(call, specs)) if error.cause == "unknown-path" else error)
+
+
+def _unknown(call: Call, specs: Iterable[str]) -> tuple[str, ...]:
+    """Those of the literal paths that are neither in the worktree nor in the index."""
+    literal = [path for path in map(literal_path, specs) if path is not None]
+    missing = [path for path in literal if not os.path.lexists(os.path.join(call.top, path))]
+    tracked = set(parse_paths(call.run("ls-files", "-z").stdout)) if missing else set()
+    return tuple(path for path in missing if path not in tracked and not any(_holds({path}, name) for name in tracked))
+
+
+def _in_other_repositories(top: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of the paths that lie inside a repository of their own below the top: git would skip them in silence."""
+    is_top: dict[str, bool] = {}  # of a repository of its own
+    found = []
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder:
+            if folder not in is_top:
+                link = os.path.join(top, folder, ".git")
+                is_top[folder] = os.path.isfile(link) or os.path.exists(os.path.join(link, "HEAD"))
+            if is_top[folder]:
+                found.append(path)
+                break
+            folder = folder.rpartition("/")[0]
+    return tuple(found)
+
+
+def _kind(path: str) -> int:
+    """What is there: a kind of file, or 0 for nothing."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return _GONE
 
 
 def _lines(specs: Iterable[str]) -> bytes:
@@ -78,11 +152,8 @@ class StagingOperations(Located):
             raise ValueError("add() needs paths, or all=True")
         call = self._call(timeout)
         with call.index("add"):
-            if all:
-                call.run("add", "-A", *(("--force",) if force else ()), "--", ":(top)", kind="write")
-            if paths:
-                stage(call, paths, force=force)
-            staged = parse_paths(call.run(*_STAGED).stdout)
+            stage(call, (*paths, ".") if all else paths, force=force)
+            staged = parse_paths(call.run(*_STAGED, effect="landed").stdout)
             return staged if all else _among(staged, paths, call, *_STAGED)
 
     @tagged
@@ -104,14 +175,15 @@ class StagingOperations(Located):
         'new.txt'
         """
         call = self._call(timeout)
+        _ = call.top  # a bare repository has an index too, which nothing is staged in
         with call.index("reset"):
             specs = call.pathspecs(paths, "reset") or [":(top)"]
             conflicts = unmerged(call)
             if paths and conflicts:
-                conflicts = _among(conflicts, paths, call, *_UNMERGED)
+                conflicts = _among(conflicts, paths, call, *UNMERGED)
             if conflicts:
                 raise call.refuse("conflict", ("reset",), "these paths are unmerged", conflicts)
-            call.run("reset", "-q", *_FROM_STDIN, kind="write", input=_lines(specs))
+            call.change("reset", "-q", *_FROM_STDIN, input=_lines(specs))
 
 
 def _among(listed: Iterable[str], paths: Sequence[StrPath], call: Call, *listing: str) -> tuple[str, ...]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from orca.process import StrPath
 from orca.tools.arguments import absolute, seconds
 from orca.tools.repository import names
+from orca.tools.repository.addresses import holds_secret
 from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
 from orca.tools.repository.integration import IntegrationOperations
 from orca.tools.repository.pushing import PushOperations
-from orca.tools.repository.remotes import RemoteOperations
+from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
 from orca.tools.repository.states import StateOperations
 
-_NETWORK_S = 600.0
+_NETWORK_S: Final = 600.0
+_RECORD_S: Final = 1.0  # a clone that is there gets its address, even at the deadline
 
 
 class GitTool(
@@ -80,8 +83,8 @@ class GitTool(
     def init(path: StrPath, branch: str = "main", *, timeout: float = 120.0) -> GitTool:
         """Return the tool for a new repository at `path`, whose first branch is `branch`; one that is there stays.
 
-        Fails with `CommandFailed`: `bad-ref-name`, `exit` (git could not write there), and what keeps a program from
-        starting; `UnsupportedFeature` (git before 2.36).
+        Fails with `CommandFailed`: `bad-ref-name`, `exit` (git could not write there), `timeout`, and what keeps a
+        program from starting; `UnsupportedFeature` (git before 2.36).
 
         >>> from orca.tools import GitTool
         >>> GitTool.init("shop").unwrap().current_branch().unwrap()
@@ -97,13 +100,17 @@ class GitTool(
     def clone(
         url: str, path: StrPath, depth: int | None = None, branch: str | None = None, *, timeout: float = _NETWORK_S
     ) -> GitTool:
-        """Return the tool for a clone of `url` at `path`, which must be new or empty.
+        """Return the tool for a clone of `url` at `path`, which must be new or empty; its remote is `origin`.
 
-        `depth` keeps that many commits of history, `branch` is checked out instead of the remote's default one.
+        `depth` keeps that many commits of history, `branch` is checked out instead of the remote's default one. A
+        secret in the address is written to the configuration as plain git does; it is in no argv.
+
+        A clone that fails or runs out of time leaves nothing behind (`effect` `none`), unless only its checkout failed
+        or git had to be killed (`unknown`); what was at `path` before is not touched.
 
         Fails with `CommandFailed`: `refused` (an address that would start a helper program), `bad-ref-name`,
         `unknown-remote`, `unknown-ref`, `auth`, `network`, `timeout`, `exit` (`path` is not empty), and what keeps a
-        program from starting; `UnsupportedFeature` (git before 2.36).
+        program from starting; `UnsupportedFeature` (git before 2.36). `timeout` is seconds.
 
         >>> from orca import git
         >>> from orca.tools import GitTool
@@ -115,9 +122,23 @@ class GitTool(
         call = Call(Place("/"), timeout)
         if not names.is_remote(url):
             raise call.refuse("refused", ("clone",), "this address could start a program or be an option")
-        flags = [f"--depth={depth}"] if depth is not None else []
+        # A path is copied whole unless git is told to treat it as any other address.
+        flags = ["--no-local", f"--depth={depth}"] if depth is not None else []
         if branch is not None:
             flags.append(f"--branch={call.checked_branch(branch, 'clone')}")
         source = absolute(url) if os.path.exists(url) else url
-        call.run("clone", "--quiet", *flags, "--", source, absolute(path), kind="network", at_top=False)
-        return GitTool(path)
+        shown = call.shield.hide(source) if holds_secret(source) else source
+        target = absolute(path)
+        git_dir = os.path.join(target, ".git")
+        was_there = os.path.lexists(git_dir)
+        args = ("clone", "--quiet", "--origin=origin", *flags, "--", shown, target)
+        ended = call.attempt(*args, kind="network", at_top=False)
+        if ended.cause != "exit" or ended.exit_code != 0:
+            cleaned = was_there or not os.path.lexists(git_dir)
+            raise Stop(call.failed(ended, effect="none" if cleaned else None))
+        tool = GitTool(path)
+        if shown != source:
+            inside = Call(tool._place, max(call.left(), _RECORD_S))
+            record(inside, "origin", (("url", source),))
+            inside.run("config", "--fixed-value", "--unset", "remote.origin.url", shown, kind="write")
+        return tool
