@@ -131,3 +131,15 @@ def test_cancel_all_inside_a_listener_ends_its_own_run() -> None:
     error = command().run("sh", "-c", "echo up; exec sleep 300", on_line=lambda _: cancel_all()).failure()
     assert error.cause == "cancelled"  # type: ignore[union-attr]
     assert not live._live
+
+
+def test_a_run_that_is_over_knows_no_pid_that_may_be_anothers() -> None:
+    seen: list[tuple[live.Run, int | None]] = []
+
+    def look(_: str) -> None:
+        seen.extend((run, run.pid) for run in live._live.values())
+
+    command().run("echo", on_line=look).unwrap()
+    ((run, pid),) = seen
+    assert pid is not None
+    assert (run.pid, run.ended) == (None, True)

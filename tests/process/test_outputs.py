@@ -237,7 +237,7 @@ def test_a_slow_listener_loses_nothing_and_is_bounded_by_nobody() -> None:
 
 def test_the_log_holds_both_outputs_whole_for_its_owner_only(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_text("older and longer than what comes" * 100)
+    log.write_bytes(b"older and longer than what comes" * 100_000)
     log.chmod(0o666)
     code = r"import sys; sys.stdout.buffer.write(b'\xff\r\n' * 300_000); sys.stderr.write('e\n' * 300_000)"
     done = run_python(code, log=log, limit=10)

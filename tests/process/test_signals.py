@@ -17,8 +17,8 @@ WAYS = {
     "main": ("answers = [go(**GIVEN)]", 1),
     "thread": ("t = threading.Thread(target=lambda: answers.append(go(**GIVEN))); t.start(); t.join()", 1),
     "daemon": ("t = threading.Thread(target=lambda: answers.append(go(**GIVEN)), daemon=True); t.start(); t.join()", 1),
-    "pool": ("with ThreadPoolExecutor(2) as p: answers = list(p.map(lambda _: go(**GIVEN), range(6)))", 2),
-    "map": ("with flow() as run: answers = run.map(lambda _: go(**GIVEN), range(6), workers=2)", 2),
+    "pool": ("with ThreadPoolExecutor(2) as p: answers = list(p.map(lambda _: go(**GIVEN), range(4)))", 2),
+    "map": ("with flow() as run: answers = run.map(lambda _: go(**GIVEN), range(4), workers=2)", 2),
     "to_thread": ("answers = [asyncio.run(asyncio.to_thread(go, **GIVEN))]", 1),
 }
 CODES = {signal.SIGINT: -2, signal.SIGTERM: -15, signal.SIGHUP: -1}
@@ -28,7 +28,7 @@ TELL = "\ntell(causes=causes(answers), took=time.monotonic() - START, live=len(l
 @pytest.mark.parametrize("way", WAYS)
 def test_after_a_timeout_no_process_is_left_and_the_call_is_back(way: str) -> None:
     code, workers = WAYS[way]
-    rounds = 3 if workers > 1 else 1
+    rounds = 2 if workers > 1 else 1
     with host(f"GIVEN = dict(timeout=0.3)\nanswers = []\nSTART = time.monotonic()\n{code}{TELL}") as running:
         running.sleeps(2 * workers)
         told = json.loads(running.ends(0, within=10))
@@ -55,7 +55,7 @@ answers = []
         running.sleeps(2 * workers)
         running.hear()
         told = json.loads(running.ends(0))
-    assert told["causes"] == [["cancelled", None]] * (3 if workers > 1 else 1) * workers
+    assert told["causes"] == [["cancelled", None]] * (2 if workers > 1 else 1) * workers
     assert told["took"] < 3
     assert told["live"] == 0
 
@@ -291,6 +291,7 @@ go()
         running.ends(-2)
 
 
+@pytest.mark.slow
 def test_interrupts_at_random_moments_leave_nothing() -> None:
     code = """
 script = f"sleep {MARK} >/dev/null 2>&1 & exec true"
@@ -315,19 +316,29 @@ while True:
 
 
 @pytest.mark.slow
-def test_signals_at_random_moments_of_a_busy_pool_leave_nothing() -> None:
-    code = """
+@pytest.mark.parametrize(
+    ("way", "runs"),
+    [
+        # Python may tell a main thread that is just going to sleep of no signal: map looks again, a pool does not.
+        ("with flow() as run: run.map(work, range(8))", 1),
+        ("with ThreadPoolExecutor(4) as pool: list(pool.map(work, range(8)))", 5),
+    ],
+)
+def test_signals_at_random_moments_of_busy_workers_leave_nothing(way: str, runs: int) -> None:
+    code = f"""
+go(script=":")
+done = []
 def work(_):
-    while go(script=f"sleep {MARK} >/dev/null 2>&1 & exec sleep 0.002").value_or(None):
-        pass
-tell(go=True)
-with ThreadPoolExecutor(4) as pool:
-    list(pool.map(work, range(8)))
+    while go(script=f"sleep {{MARK}} >/dev/null 2>&1 & exec sleep 0.002").value_or(None):
+        done.append(None)
+        if len(done) == {runs}:
+            tell(go=True)
+{way}
 """
     for signum in list(CODES) * 3:
         with host(code) as running:
             running.says('{"go": true}')
-            time.sleep(random.uniform(0, 0.1))
+            time.sleep(random.uniform(0, 0.05))
             running.signal(signum)
             running.ends(CODES[signum])
 

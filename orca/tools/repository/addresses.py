@@ -40,7 +40,7 @@ def take_apart(url: str) -> Address:
         return Address(url, redact(url))
     bare = found[1] + found[3]
     user, colon, password = found[2].partition(":")
-    return Address(bare, redact(bare), unquote(user), unquote(password) if colon else None)
+    return Address(bare, redact(bare), _decoded(user), _decoded(password) if colon else None)
 
 
 def holds_secret(url: str) -> bool:
@@ -159,6 +159,10 @@ def write_section(config: str, name: str, settings: Iterable[tuple[str, str]]) -
     except BaseException:
         os.unlink(lock)
         raise
+
+
+def _decoded(text: str) -> str:
+    return unquote(text, errors="surrogateescape")
 
 
 def _is(key: str, section: str, name: str) -> bool:

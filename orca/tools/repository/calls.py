@@ -146,10 +146,10 @@ class Call:
         if at_top:
             self._found()
         if self._place.is_gone:
-            raise self.refuse("not-a-repository", args, "the repository that was here is gone")
+            effect: Effect = "unknown" if self._has_written else "none"
+            raise Stop(self._failure("not-a-repository", args, "the repository that was here is gone", effect=effect))
         self._has_written |= kind != "read"
-        cwd = self._place.cwd if at_top else self._place.given
-        return self._git(args, cwd, self._environment(kind), input)
+        return self._git(args, self._place.cwd, self._environment(kind), input)
 
     def change(self, *args: str, input: bytes | None = None) -> Ended:
         """Run a git that makes its change in one last step: where it exits with an error, nothing has happened."""
@@ -221,6 +221,21 @@ class Call:
             raise self.refuse("locked", args, f"{error.filename2}: {error.strerror}") from None
         except OSError as error:
             raise self.refuse("other", args, f"the index cannot be copied or replaced: {error.strerror}") from None
+
+    @contextmanager
+    def index_put_back(self, *args: str) -> Iterator[None]:
+        """Put the index back as it was where the call stops without an effect."""
+        target = self._index_file()
+        try:
+            with index_file.copied(target, self.git_dir) as copy:
+                try:
+                    yield
+                except Stop as stop:
+                    if getattr(stop.error, "effect", "none") == "none":
+                        index_file.put_back(target, copy)
+                    raise
+        except OSError as error:
+            raise self.refuse("other", args, f"the index cannot be copied: {error.strerror}") from None
 
     def check_lock(self, name: str, *args: str) -> None:
         """Stop with `locked` where another git holds, or has left, a lock that would stop ours half-way."""
@@ -314,9 +329,10 @@ class Call:
             return Found(lines[0], lines[1], lines[2])
         if ended.exit_code == 128 and len(lines) == 2:
             return Found(lines[0], lines[1], None)
-        if ended.exit_code == 0:  # a path with a line break: one question at a time
+        if len(lines) > 2:  # a path with a line break: one question at a time
             answers = [self._git((*args[:2], arg), self._place.given, dict(ended.env), None) for arg in args[2:]]
-            return Found(*(os.fsdecode(answer.stdout).removesuffix("\n") for answer in answers))
+            git_dir, common_dir, top = (os.fsdecode(answer.stdout).removesuffix("\n") for answer in answers)
+            return Found(git_dir, common_dir, top or None)
         raise Stop(self.failed(ended, effect="none"))
 
     def _check_version(self) -> None:
@@ -348,10 +364,11 @@ class Call:
         )
         return replace(ended, argv=("git", *args))
 
-    def _failure(self, cause: CommandCause, args: Iterable[str], why: str, paths: Iterable[str] = ()) -> RuntimeError:
-        return command_failed(
-            shlex.join(("git", *args)), None, "", why, cause=cause, effect="none", cwd=self._place.given, paths=paths
-        )
+    def _failure(
+        self, cause: CommandCause, args: Iterable[str], why: str, paths: Iterable[str] = (), effect: Effect = "none"
+    ) -> RuntimeError:
+        command = shlex.join(("git", *args))
+        return command_failed(command, None, "", why, cause=cause, effect=effect, cwd=self._place.given, paths=paths)
 
 
 class Located:

@@ -89,7 +89,9 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         "network",
     ),
 )
-_PATTERNS: Final = tuple((re.compile(pattern, re.MULTILINE), cause) for pattern, cause in _CAUSES)
+_PATTERNS: Final[tuple[tuple[re.Pattern[bytes], CommandCause], ...]] = tuple(
+    (re.compile(pattern, re.MULTILINE), cause) for pattern, cause in _CAUSES
+)
 _OF_THE_REMOTE: Final = re.compile(rb"^remote: .*$", re.MULTILINE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -19,7 +20,7 @@ from orca.tools.repository.states import STATUS, parse_status
 
 _CHECK_S: Final = 1.5
 _HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
-_HOOKS_NOT_SKIPPED: Final = ("prepare-commit-msg",)
+_MESSAGE_AS_IT_IS: Final = ("-c", "i18n.commitEncoding=UTF-8", "-c", "core.commentChar=#")
 _AUTHOR: Final = re.compile(r"[^<>\n\0]*<[^<>\n\0]*>")
 _TRAILER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*")
 
@@ -81,8 +82,8 @@ class CommitOperations(Located):
         (True, False, or a key). Hooks run unless `verify=False`; nothing is retried, staged again or forced.
         `timeout` is seconds, default the tool's `hook_timeout`.
 
-        A commit that fails leaves the index and the worktree as they were, except for what `add` staged and what a
-        hook changed; HEAD is looked at before `effect` is set, after a timeout too.
+        A commit that fails leaves the index and the worktree as they were, except for what a hook changed, and takes back
+        what `add` staged; HEAD is looked at before `effect` is set, after a timeout too.
 
         Fails with `NothingToCommit` (no change is staged; a merge in progress may be without one) and
         `CommandFailed`: `hook-failed`, `identity-missing`, `signing-failed`, `conflict` (with `paths`; and `only` or
@@ -111,14 +112,15 @@ class CommitOperations(Located):
             if only is not None:
                 _commit_only(call, [only] if isinstance(only, str) else only, before, text, flags)
             else:
-                if add == "tracked":
-                    call.change("add", "-u", "--", ":(top)")
-                elif add is not None:
-                    stage(call, ["."] if add == "all" else [add] if isinstance(add, str) else add)
-                if not _has_change(call, flags):
-                    raise Stop(_nothing(call))
-                if (failure := _commit(call, before, text, flags)) is not None:
-                    raise Stop(failure)
+                with nullcontext() if add is None else call.index_put_back("commit"):
+                    if add == "tracked":
+                        call.change("add", "-u", "--", ":(top)")
+                    elif add is not None:
+                        stage(call, ["."] if add == "all" else [add] if isinstance(add, str) else add)
+                    if not _has_change(call, flags):
+                        raise Stop(_nothing(call))
+                    if (failure := _commit(call, before, text, flags)) is not None:
+                        raise Stop(failure)
             return _made(call, branch)
 
     @tagged
@@ -255,14 +257,13 @@ def _nothing(call: Call) -> RuntimeError:
 def _commit(call: Call, before: str | None, text: bytes, flags: Sequence[str]) -> CommandFailed | None:
     """Commit what the index holds; return why it failed, and whether the commit was made all the same."""
     args = ("commit", "--quiet", "--cleanup=whitespace", "--no-edit", "--no-verbose", *flags, "-F", "-")
-    ended = call.attempt("-c", "i18n.commitEncoding=UTF-8", *args, kind="write", input=text)
+    ended = call.attempt(*_MESSAGE_AS_IT_IS, *args, kind="write", input=text)
     call.extended(max(call.left(), _CHECK_S))
     if ended.cause == "exit" and ended.exit_code == 0:
         return None
     # 1 is for what came before the commit; that there is no change or no message was excluded before git ran.
-    hooks = _HOOKS_NOT_SKIPPED if "--no-verify" in flags else _HOOKS
     stopped = ended.cause == "exit" and ended.exit_code == 1 and b"Error building trees" not in ended.stderr
-    hook_failed = stopped and has_hook(call, *hooks)
+    hook_failed = stopped and has_hook(call, *_HOOKS)
     conflicts = parse_paths(call.attempt(*UNMERGED).stdout) if ended.cause == "exit" and not hook_failed else ()
     error = call.failed(
         ended, cause="hook-failed" if hook_failed else "conflict" if conflicts else None, paths=conflicts

@@ -49,3 +49,12 @@ def replace(index: str, copy: str, expected: tuple[int, ...] | None = None) -> N
         os.unlink(lock)
         raise Changed
     os.replace(lock, index)
+
+
+def put_back(index: str, copy: str) -> None:
+    """Make the index what it was when it was copied; where it is locked or cannot be written, it stays."""
+    with suppress(OSError):
+        if os.path.exists(copy):
+            replace(index, copy)
+        else:
+            os.unlink(index)  # there was none

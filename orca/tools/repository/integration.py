@@ -24,11 +24,17 @@ _OPERATIONS: Final = (
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 )
-# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. A format of
-# the user's that git cannot read would end the rebase.
+# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. A rebase reads
+# its own list of commits back: a format that git cannot read would end it, and a comment character that begins one of
+# the commands, as "p" does, would silently drop the commits.
 _SETTINGS: Final = tuple(
     word
-    for setting in ("commit.cleanup=verbatim", "rebase.updateRefs=false", "rebase.instructionFormat=%s")
+    for setting in (
+        "commit.cleanup=verbatim",
+        "core.commentChar=#",
+        "rebase.updateRefs=false",
+        "rebase.instructionFormat=%s",
+    )
     for word in ("-c", setting)
 )
 _REBASE: Final = (

@@ -34,11 +34,11 @@ def hold(git_dir: str, deadline: float) -> Iterator[dict[str, str]]:
     """Hold the index of a worktree; yields the variable that tells git's children (hooks) that it is held."""
     identity = _identity(git_dir)
     held_above = [held for held in os.environ.get(_VARIABLE, "").split(",") if held]
-    if identity in held_above:
-        raise Locked("a parent process holds the index lock")
+    if identity in held_above:  # by a process that waits for us, unless it has ended and left us behind
+        deadline = time.monotonic()
     mutex = _threads.setdefault(identity, threading.Lock())
     if not mutex.acquire(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
-        raise Locked("another thread held the index lock until the deadline")
+        raise Locked("this process held the index lock until the deadline")
     try:
         fd = _open(os.path.join(git_dir, FILE))
         _held.add(fd)

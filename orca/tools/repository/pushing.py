@@ -262,7 +262,7 @@ def _failure(
     rejections = tuple(ref for ref in report.rejections if ref.remote in wanted)
     landed = tuple(ref.remote for ref in report.updates if ref.remote in wanted and ref.kind != "unchanged")
     if ended.cause == "exit" and rejections:
-        causes = [ref.cause for ref in rejections if ref.cause != "atomic"]
+        causes: list[PushCause] = [ref.cause for ref in rejections if ref.cause != "atomic"]
         return push_rejected(
             redact(ended.stderr.decode("utf-8", "replace"), ended.env),
             remote=remote,

@@ -383,6 +383,17 @@ def test_a_branch_that_a_rebase_or_a_bisection_comes_back_to_is_not_deleted(wher
     assert or_raise(tool.delete_branch("rebased", force=True))
 
 
+@pytest.mark.parametrize("setting", ["false", "always", "inherit", "simple"])
+def test_a_branch_follows_the_remote_one_that_it_starts_at_and_no_local_one(setting: str, remote: Remote) -> None:
+    git(remote.work, "config", "branch.autoSetupMerge", setting)
+    git(remote.work, "config", "branch.autoSetupRebase", "always")
+    tool = GitTool(remote.work)
+    assert or_raise(tool.create_branch("one", "origin/main")).upstream == "refs/remotes/origin/main"
+    assert or_raise(tool.create_branch("two")).upstream is None
+    assert or_raise(tool.create_branch("three", "main", switch=False)).upstream is None
+    assert run_git(remote.work, "config", "branch.one.rebase").returncode == 1
+
+
 def test_branches_are_the_same_on_a_hostile_display(remote: Remote, hostile_display: Mapping[str, str]) -> None:
     tool = GitTool(remote.work)
     made = or_raise(tool.create_branch("feature", "origin/main"))

@@ -111,7 +111,7 @@ def test_a_clone_that_runs_out_of_time_leaves_nothing_behind(remote: Remote, tmp
     body = f"touch '{mark}'; while test -e '{mark}'; do sleep 0.05; done"
     # A server that begins to answer and gives no pack: everything else of the clone is there by then.
     git(tmp_path, "config", "--file", home / ".gitconfig", "uploadpack.packObjectsHook", f'sh -c "{body}"')
-    for timeout in (2.0, 8.0, 32.0):
+    for timeout in (1.5, 6.0, 24.0):
         started = time.monotonic()
         error = failed(GitTool.clone(f"file://{remote.bare}", tmp_path / "clone", timeout=timeout))
         assert time.monotonic() - started < timeout + 3.0

@@ -46,7 +46,7 @@ def test_commit_takes_only_what_is_staged(changing: Path) -> None:
     assert changed(changing) == {b"a.txt"} == {os.fsencode(file.path) for file in made.files}
 
 
-def test_the_first_commit_of_a_branch(repo: Path) -> None:
+def test_the_first_commit_of_a_branch(repo: Path, hostile_display: Mapping[str, str]) -> None:
     git(repo, "switch", "--quiet", "--orphan", "fresh")
     write(repo / "new", "new\n")
     made = or_raise(GitTool(repo).commit("first", add=["new"]))
@@ -121,6 +121,13 @@ def test_a_message_is_kept_as_it_is(text: str, changing: Path, hostile_display: 
     made = or_raise(GitTool(changing).commit(text))
     assert message(changing).decode().rstrip("\n") == text.rstrip("\n")
     assert or_raise(GitTool(changing).log(1))[0].sha == made.sha
+
+
+def test_a_message_whose_lines_begin_with_everything_that_could_be_a_comment(changing: Path) -> None:
+    git(changing, "config", "core.commentChar", "auto")
+    text = "".join(f"{character} line\n" for character in "#;@!$%^&|:")
+    or_raise(GitTool(changing).commit(text))
+    assert message(changing).decode() == text
 
 
 def test_a_message_is_rid_of_stray_white_space_only(changing: Path) -> None:

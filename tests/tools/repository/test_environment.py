@@ -27,12 +27,12 @@ def answers(repo: Path) -> list[object]:
         or_raise(tool.head()) == or_raise(tool.resolve("main")) == sha(repo),
         [branch.name for branch in or_raise(tool.branches())],
         [(entry.subject, entry.author) for entry in or_raise(tool.log())],
-        [entry.subject for entry in or_raise(tool.log(paths=["folder"]))],
+        [entry.subject for entry in or_raise(tool.log(paths=["folder/file"]))],
         or_raise(tool.add("new", Pathspec(":(glob)*.C"))),
         or_raise(tool.unstage("new")),
         or_raise(tool.status()).entries,
     ]
-    made = or_raise(tool.commit("made\n\n# body", add=["new"]))
+    made = or_raise(tool.commit("made\n\n# body", add=["new", "zebra"]))
     answers += [made.subject, made.files, made.insertions, made.deletions, len(made.short)]
     partial = or_raise(tool.commit("partial", only=["folder/file"]))
     answers += [partial.subject, partial.files]
@@ -45,7 +45,9 @@ def answers(repo: Path) -> list[object]:
 
 def busy(repo: Path) -> Path:
     """A repository in which there is something for each method to say and to do."""
-    commit(repo, "folder/file", "one\ntwo\n", "folder")
+    commit(repo, "folder/before", "one\ntwo\n", "folder")
+    git(repo, "mv", "folder/before", "folder/file")
+    git(repo, "commit", "--quiet", "-m", "moved")
     commit(repo, "Upper.c", "one\n", "upper")
     original = sha(repo)
     replaced = git(repo, "commit-tree", "-p", "HEAD~1", "-m", "replaced", "HEAD^{tree}").decode().strip()
@@ -53,6 +55,7 @@ def busy(repo: Path) -> Path:
     git(repo, "branch", "other")
     write(repo / "folder/file", "one\ntwo\nthree\n")
     write(repo / "new", "new\n")
+    write(repo / "zebra", "new\n")
     write(repo / "upper.C", "new\n")
     write(repo / "NEW", "new\n")
     return repo
@@ -275,7 +278,8 @@ def test_no_terminal_and_no_colour_reaches_a_name(repo: Path, hostile_display: M
     texts = [branch.name for branch in or_raise(tool.branches())]
     texts += [entry.path for entry in or_raise(tool.status()).entries]
     texts += [entry.short + entry.subject + entry.author for entry in or_raise(tool.log())]
-    texts += [failed(tool.add("unknown")).stderr, failed(tool.switch("unknown")).stderr]
+    git(repo, "tag", "v1")
+    texts += [failed(tool.add("unknown")).stderr, failed(tool.switch("v1")).stderr]
     assert not any(ESC in text for text in texts)
 
 

@@ -19,7 +19,8 @@ from orca.results import Failure, Result, Success, or_raise, outcome
 from orca.tools import CommandTool, GitTool, TypecheckTool
 
 LATE_S = 3.0  # how long after its deadline a call may return
-HANGS_S = 0.5  # the timeout of a call whose git hangs
+SLEEPS_S = 0.5  # the timeout of a call whose git never answers
+HANGS_S = 2.0  # of one whose git hangs once it has got so far
 ENDS_S = 60.0
 
 
@@ -92,7 +93,7 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     ),
     "CommandTool.run": lambda place, timeout: CommandTool(place.root).run("git", "version", timeout=timeout),
     "CommandTool.shell": lambda place, timeout: CommandTool(place.root).shell("git version", timeout=timeout),
-    "TypecheckTool.run": lambda place, timeout: TypecheckTool(place.root).run(timeout=max(timeout, ENDS_S)),
+    "TypecheckTool.run": lambda place, timeout: TypecheckTool(place.root).run(timeout=timeout),
 }
 
 
@@ -138,14 +139,14 @@ GitTool.root                  Success          Success          Success
 GitTool.git_dir               timeout none     Success          Success
 GitTool.status                timeout none     Success          Success
 GitTool.add                   timeout none     timeout unknown  exit none
-GitTool.unstage               timeout none     timeout none     exit none
+GitTool.unstage               timeout none     timeout unknown  exit none
 GitTool.commit                timeout none     timeout none     exit none
 GitTool.current_branch        timeout none     Success          Success
 GitTool.head                  timeout none     Success          Success
 GitTool.resolve               timeout none     Success          Success
 GitTool.log                   timeout none     Success          Success
 GitTool.branches              timeout none     Success          Success
-GitTool.create_branch         timeout none     timeout unknown  exit unknown
+GitTool.create_branch         timeout none     timeout unknown  exit none
 GitTool.switch                timeout none     timeout unknown  exit unknown
 GitTool.delete_branch         timeout none     timeout unknown  Success
 GitTool.conflicts             timeout none     Success          Success
@@ -197,10 +198,11 @@ def calls(place: Place) -> dict[str, str]:
     return {method: call(method, place) for method in CALLS}
 
 
-def hanging_calls(place_of: Callable[[str], Place]) -> dict[str, str]:
+def hanging_calls(place_of: Callable[[str], Place], timeout: float) -> dict[str, str]:
     """What every call comes to whose git hangs; they wait side by side."""
     with ThreadPoolExecutor(8) as pool:
-        return dict(zip(CALLS, pool.map(lambda method: call(method, place_of(method), HANGS_S), CALLS), strict=True))
+        timeouts = [ENDS_S if method.startswith("TypecheckTool") else timeout for method in CALLS]
+        return dict(zip(CALLS, pool.map(call, CALLS, map(place_of, CALLS), timeouts), strict=True))
 
 
 def test_every_public_method_is_in_the_table() -> None:
@@ -248,7 +250,7 @@ def test_git_is_too_old(place: Place, old_git: None) -> None:
 
 @pytest.mark.slow
 def test_git_sleeps(place: Place, sleeping_git: None) -> None:
-    assert hanging_calls(lambda _: place) == TABLE["sleeping git"]
+    assert hanging_calls(lambda _: place, SLEEPS_S) == TABLE["sleeping git"]
 
 
 # The commands that write or that talk to a remote.
@@ -265,7 +267,7 @@ def test_git_hangs_once_it_gets_to_work(place: Place, tmp_path: Path, monkeypatc
         beside = shutil.copytree(place.beside, tmp_path / method)
         return replace(place, root=beside / "root", beside=beside)
 
-    assert hanging_calls(own_copy) == TABLE["hanging git"]
+    assert hanging_calls(own_copy, HANGS_S) == TABLE["hanging git"]
 
 
 def test_the_disk_is_full(tmpfs: Disk, place: Place) -> None:

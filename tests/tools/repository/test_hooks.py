@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -214,6 +213,13 @@ def test_a_commit_of_paths_that_ran_out_of_time_after_it_landed_is_in_the_index_
     assert [(entry.path, entry.index, entry.worktree) for entry in entries] == [("a.txt", "M", ".")]
 
 
+def test_a_commit_of_paths_whose_index_is_locked_in_the_end_has_landed(changing: Path) -> None:
+    write(changing / "new", "new\n")
+    hook(changing, "post-commit", "touch .git/index.lock")
+    error = failed(GitTool(changing).commit("x", only=["new"]))
+    assert (error.cause, error.effect, changed(changing)) == ("locked", "landed", {b"new"})
+
+
 def test_a_hook_that_leaves_a_program_behind_does_not_hold_up_the_commit(changing: Path) -> None:
     hook(changing, "post-commit", "sleep 100 & echo $! > ../pid")
     began = time.monotonic()
@@ -231,6 +237,15 @@ def test_a_git_that_dies_after_the_commit_has_landed_it(changing: Path) -> None:
     error = failed(GitTool(changing).commit("x"))
     assert (error.cause, error.signal, error.exit_code, error.effect) == ("signal", "SIGKILL", None, "landed")
     assert sha(changing, "HEAD~1") == before
+
+
+def test_a_commit_that_cannot_be_read_back_has_landed(changing: Path) -> None:
+    head = (changing / ".git/HEAD").read_text()
+    hook(changing, "post-commit", "echo nonsense > .git/HEAD")
+    error = failed(GitTool(changing).commit("x"))
+    assert error.effect == "landed"
+    write(changing / ".git/HEAD", head)
+    assert message(changing) == b"x\n"
 
 
 def test_a_git_that_dies_before_the_commit_has_not_landed_it(changing: Path) -> None:
@@ -259,13 +274,8 @@ def test_hooks_of_other_operations_run_and_are_told_apart(repo: Path) -> None:
     git(repo, "branch", "other")
     hook(repo, "post-checkout", "echo no >&2; exit 1")
     tool = GitTool(repo)
-    calls: Mapping[str, Callable[[], object]] = {
-        "other": lambda: tool.switch("other"),
-        "main": lambda: tool.switch("main"),
-        "new": lambda: tool.create_branch("new"),
-    }
-    for name, call in calls.items():
-        error = failed(call())  # type: ignore[arg-type]
+    for name in ("other", "main", "new"):
+        error = failed(tool.create_branch(name) if name == "new" else tool.switch(name))
         assert (error.cause, error.effect) == ("hook-failed", "landed")
         assert or_raise(tool.current_branch()) == name
     assert or_raise(tool.create_branch("unswitched", switch=False)).name == "unswitched"
@@ -286,3 +296,23 @@ def test_a_reference_transaction_that_is_refused_makes_no_branch(repo: Path) -> 
     for result in (tool.create_branch("new"), tool.create_branch("new", switch=False)):
         assert (failed(result).cause, failed(result).effect) == ("hook-failed", "none")
     assert state(repo) == before
+
+
+@pytest.mark.parametrize("add", ["all", "tracked", ("a.txt", "new.txt")], ids=str)
+def test_a_commit_that_a_hook_stops_takes_back_what_it_had_staged(changing: Path, add: str | tuple[str, ...]) -> None:
+    write(changing / "a.txt", "a\nb\nc\n")
+    write(changing / "new.txt", "new\n")
+    staged = git(changing, "ls-files", "--stage")
+    hook(changing, "pre-commit", "exit 1")
+    error = failed(GitTool(changing).commit("stopped", add=add))
+    assert (error.cause, error.effect) == ("hook-failed", "none")
+    assert git(changing, "ls-files", "--stage") == staged
+    assert (changing / "new.txt").read_text() == "new\n"
+
+
+def test_a_first_commit_that_a_hook_stops_leaves_no_index(tmp_path: Path) -> None:
+    tool = or_raise(GitTool.init(tmp_path / "fresh"))
+    write(tmp_path / "fresh" / "a.txt", "a\n")
+    hook(tmp_path / "fresh", "pre-commit", "exit 1")
+    assert failed(tool.commit("stopped", add="all")).effect == "none"
+    assert [entry.path for entry in or_raise(tool.status()).untracked] == ["a.txt"]

@@ -15,6 +15,7 @@ import pytest
 from outcomes import failed, state
 from worlds.repository import git, write
 
+from orca.errors import RuntimeError
 from orca.results import Result, Success, or_raise
 from orca.tools import GitTool
 from orca.tools.repository import lock
@@ -49,7 +50,7 @@ def let_go(process: "subprocess.Popen[str]") -> None:
     process.stdin.flush()
 
 
-Call = Callable[[GitTool, float | None], Result[object, object]]
+Call = Callable[[GitTool, float | None], Result[object, RuntimeError]]
 WRITES: Mapping[str, Call] = {
     "add": lambda tool, timeout: tool.add("a.txt", timeout=timeout),
     "unstage": lambda tool, timeout: tool.unstage(timeout=timeout),
@@ -79,7 +80,7 @@ def test_a_call_that_finds_the_index_held_waits_until_its_deadline_and_no_longer
     before = state(busy)
     with held_elsewhere(busy):
         began = time.monotonic()
-        error = failed(WRITES[method](GitTool(busy), 0.3))  # type: ignore[arg-type]
+        error = failed(WRITES[method](GitTool(busy), 0.3))
         assert (error.cause, error.effect) == ("locked", "none")
         assert 0.3 <= time.monotonic() - began < 2
     assert state(busy) == before
@@ -93,7 +94,7 @@ def test_a_read_waits_for_nobody(method: str, busy: Path) -> None:
 
 def test_a_call_goes_on_as_soon_as_the_index_is_free(busy: Path) -> None:
     with held_elsewhere(busy) as process:
-        results: list[Result[object, object]] = []
+        results: list[Result[object, RuntimeError]] = []
         waiting = threading.Thread(target=lambda: results.append(GitTool(busy).add("a.txt", timeout=30)))
         waiting.start()
         let_go(process)
@@ -120,11 +121,11 @@ def test_a_lock_is_free_again_after_every_failure(busy: Path) -> None:
 
 def test_threads_of_one_process_wait_for_each_other(busy: Path) -> None:
     with lock.hold(str(busy / ".git"), time.monotonic() + 5):
-        results: list[Result[object, object]] = []
+        results: list[Result[object, RuntimeError]] = []
         other = threading.Thread(target=lambda: results.append(GitTool(busy).add("a.txt", timeout=0.3)))
         other.start()
         other.join(10)
-        assert failed(results[0]).cause == "locked"  # type: ignore[arg-type]
+        assert failed(results[0]).cause == "locked"
     assert or_raise(GitTool(busy).add("a.txt", timeout=5)) == ("a.txt",)
 
 
@@ -153,12 +154,20 @@ def test_a_child_of_the_holder_is_refused_at_once_and_one_of_another_is_not(
             monkeypatch.setenv(name, value)
         began = time.monotonic()
         for method in WRITES.values():
-            error = failed(method(GitTool(busy), 60))  # type: ignore[arg-type]
+            error = failed(method(GitTool(busy), 60))
             assert (error.cause, error.effect) == ("locked", "none")
         assert time.monotonic() - began < 5
     git(busy, "worktree", "add", "--quiet", "../linked")
     write(busy.parent / "linked/new", "new\n")
     assert or_raise(GitTool(busy.parent / "linked").add("new")) == ("new",)
+
+
+def test_what_outlives_the_holder_is_not_locked_out_for_ever(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lock.hold(str(busy / ".git"), time.monotonic() + 5) as variables:
+        pass
+    for name, value in variables.items():  # a server, say, that a hook has started
+        monkeypatch.setenv(name, value)
+    assert or_raise(GitTool(busy).add("a.txt")) == ("a.txt",)
 
 
 def test_a_forked_child_neither_inherits_nor_keeps_the_lock(busy: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_helper_that_never_answers_is_ended_with_the_call(http_remote: Remote,
     helper = script(tmp_path / "helper", f"touch '{mark}'; while test -e '{mark}'; do sleep 0.05; done; touch ended")
     git(http_remote.work, "config", "credential.helper", helper)
     commit(http_remote.work)
-    for timeout in (2.0, 8.0, 32.0):
+    for timeout in (1.5, 6.0, 24.0):
         started = time.monotonic()
         error = failed(GitTool(http_remote.work).push(timeout=timeout))
         assert time.monotonic() - started < timeout + 3.0

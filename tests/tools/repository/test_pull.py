@@ -1,6 +1,5 @@
 """`pull` and `abort`: another history brought in, by a rebase or a merge, and the way back from a conflict."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from outcomes import failed, state
 from worlds.remote import Remote
-from worlds.repository import commit, git, hook, run_git, script, seed, sha, write
+from worlds.repository import GIT, PATH, commit, git, hook, run_git, script, seed, sha, write
 
 from orca.errors import RuntimeError
 from orca.results import Result, or_raise
@@ -145,6 +144,8 @@ def test_files_in_the_way_are_not_overwritten(rebase: bool, ignored: bool, remot
 def test_changes_that_are_not_committed_are_not_lost(rebase: bool, remote: Remote) -> None:
     remote.colleague_pushes("a.txt", "theirs\n")
     write(remote.work / "a.txt", "precious\n")
+    for key in ("merge.autoStash", "rebase.autoStash"):
+        git(remote.work, "config", key, "true")
     before = state(remote.work)
     error = failed(pull(remote, rebase=rebase))
     assert (error.cause, error.effect) == ("dirty", "none")
@@ -247,25 +248,30 @@ def test_commits_here_do_not_wait_for_a_slow_remote(remote: Remote) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["fetch", "rebase"])
-def test_a_pull_that_runs_out_of_time(where: str, remote: Remote, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["fetch", "after the fetch", "rebase"])
+def test_a_pull_that_runs_out_of_time(
+    where: str, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remote.colleague_pushes()
     commit(remote.work)
     mark = tmp_path / "hangs"
     hangs = f"touch '{mark}'; while test -e '{mark}'; do sleep 0.05; done"
     if where == "fetch":
         git(remote.work, "config", "remote.origin.uploadpack", f"{hangs}; git-upload-pack")
-    else:
+    elif where == "rebase":
         hook(remote.work, "pre-rebase", hangs)
+    else:
+        body = f'{GIT} "$@" || exit\ncase "$*" in *" fetch --quiet "*) {hangs};; esac'
+        monkeypatch.setenv("PATH", f"{script(tmp_path / 'bin' / 'git', body).parent}:{PATH}")
     before = sha(remote.work)
-    for timeout in (2.0, 8.0, 32.0):
+    for timeout in (1.5, 6.0, 24.0):
         started = time.monotonic()
         error = failed(GitTool(remote.work).pull(timeout=timeout))
         assert time.monotonic() - started < timeout + 3.0
         if mark.exists():
             break
-    os.unlink(mark)
-    assert (error.cause, error.effect) == ("timeout", "none" if where == "fetch" else "unknown")
+    mark.unlink()
+    assert (error.cause, error.effect) == ("timeout", "unknown" if where == "rebase" else "none")
     assert sha(remote.work) == before
 
 

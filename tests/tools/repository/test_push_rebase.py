@@ -198,7 +198,7 @@ HOSTILE = {
     "merge.conflictStyle": "diff3",
     "merge.ff": "only",
     "commit.cleanup": "strip",
-    "core.commentChar": "u",
+    "core.commentChar": "p",
     "branch.main.rebase": "interactive",
     "branch.main.mergeOptions": "--squash",
     "sequence.editor": "false",
@@ -217,9 +217,11 @@ def hostile(remote: Remote) -> Remote:
 def test_a_conflict_that_git_remembers_the_answer_of_is_one_all_the_same(hostile: Remote) -> None:
     conflict(hostile)
     git(hostile.work, "fetch", "--quiet")
-    run_git(hostile.work, "-c", "commit.cleanup=default", "merge", "--no-ff", "origin/main")
+    merge = ("-c", "branch.main.mergeOptions=--no-ff", "-c", "merge.conflictStyle=merge", "merge", "origin/main")
+    assert run_git(hostile.work, *merge).returncode == 1
     write(hostile.work / "a.txt", "both\n")
     git(hostile.work, "commit", "--quiet", "-a", "-m", "merged")
+    assert (hostile.work / ".git" / "rr-cache").is_dir()
     git(hostile.work, "reset", "--quiet", "--hard", "HEAD^")
     before = everything(hostile.work)
     error = failed(push(hostile))
@@ -229,7 +231,7 @@ def test_a_conflict_that_git_remembers_the_answer_of_is_one_all_the_same(hostile
 
 def test_configuration_changes_neither_messages_nor_other_branches(hostile: Remote) -> None:
     hostile.colleague_pushes()
-    message = b"subject\n\nunder this comment character a line is cut\n# and so would this\n\n\nend\n"
+    message = b"subject\n\nput away where that is the comment character\n# and so would this\n\n\nend\n"
     write(hostile.work / "b.txt", "b\n")
     git(hostile.work, "add", "b.txt")
     git(hostile.work, "commit", "--quiet", "--cleanup=verbatim", "-F", "-", stdin=message)
@@ -394,7 +396,7 @@ def test_one_of_two_addresses_that_took_the_push_forbids_a_rebase(remote: Remote
 
 def out_of_time(remote: Remote, mark: Path) -> CommandFailed:
     """The failure of a push whose rebase gets to where it leaves a mark, and hangs until it is taken away."""
-    for timeout in (2.0, 8.0, 32.0):
+    for timeout in (1.5, 6.0, 24.0):
         started = time.monotonic()
         error = failed(GitTool(remote.work).push(on_rejected="rebase", timeout=timeout))
         assert time.monotonic() - started < timeout + LATE_S
@@ -436,6 +438,15 @@ def test_a_rebase_that_was_done_when_the_time_ran_out_is_undone(
     monkeypatch.setenv("PATH", f"{script(tmp_path / 'bin' / 'git', body).parent}:{PATH}")
     assert out_of_time(remote, mark).effect == "none"
     assert everything(remote.work) == before
+
+
+@pytest.mark.slow
+def test_a_rebase_that_left_something_behind_says_so(remote: Remote, tmp_path: Path) -> None:
+    late(remote)
+    before, mark = everything(remote.work), tmp_path / "hangs"
+    hook(remote.work, "post-checkout", f"touch left.txt; {HANGS.format(mark)}")
+    assert out_of_time(remote, mark).effect == "unknown"
+    assert everything(remote.work).state.head == before.state.head
 
 
 @pytest.mark.slow

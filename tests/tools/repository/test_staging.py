@@ -336,12 +336,13 @@ def test_nothing_given_to_add_is_misuse(repo: Path) -> None:
         GitTool(repo).add()
 
 
-def test_a_staged_submodule_counts_whatever_the_configuration_ignores(repo: Path) -> None:
+@pytest.mark.parametrize("setting", ["diff.ignoreSubmodules", "submodule.sub.ignore"])
+def test_a_staged_submodule_counts_whatever_the_configuration_ignores(setting: str, repo: Path) -> None:
     seed(repo.parent / "sub")
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../sub", "sub")
     git(repo, "commit", "--quiet", "-m", "submodule")
     commit(repo / "sub")
-    git(repo, "config", "diff.ignoreSubmodules", "all")
+    git(repo, "config", setting, "all")
     tool = GitTool(repo)
     assert or_raise(tool.add("sub")) == ("sub",)
     assert [change.path for change in or_raise(tool.commit("x", only=["sub"])).files] == ["sub"]

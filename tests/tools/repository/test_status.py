@@ -11,8 +11,8 @@ from outcomes import error_of, failed, state
 from worlds.remote import Remote
 from worlds.repository import commit, git, run_git, seed, sha, write
 
-from orca.errors import CommandCause, UnsupportedFeature
-from orca.results import or_raise
+from orca.errors import RuntimeError, UnsupportedFeature
+from orca.results import Result, or_raise
 from orca.tools import GitTool, Status, StatusEntry
 
 
@@ -183,6 +183,11 @@ def test_a_root_whose_name_has_a_line_break(tmp_path: Path) -> None:
     tool = GitTool(repo)
     assert tool.root == repo
     assert or_raise(tool.commit("x", add=["new"])).sha == sha(repo)
+    git(tmp_path, "clone", "--quiet", "--bare", repo, "bare\n\nline")
+    bare = GitTool(tmp_path / "bare\n\nline")
+    assert or_raise(bare.git_dir()) == bare.root == tmp_path / "bare\n\nline"
+    assert failed(bare.status()).cause == "not-a-repository"
+    assert or_raise(bare.head()) == sha(repo)
 
 
 def test_a_worktree_that_is_not_where_its_git_folder_is(repo: Path) -> None:
@@ -197,8 +202,17 @@ def test_a_worktree_that_is_not_where_its_git_folder_is(repo: Path) -> None:
     assert or_raise(tool.status()).clean
 
 
-Read = Callable[[GitTool], object]
-NEEDS_A_WORKTREE: Mapping[str, Callable[[GitTool], object]] = {
+def test_a_root_below_the_top_may_go_away(repo: Path) -> None:
+    (repo / "folder").mkdir()
+    tool = GitTool(repo / "folder")
+    assert or_raise(tool.head()) == sha(repo)
+    (repo / "folder").rmdir()
+    assert or_raise(tool.status()).clean
+    assert or_raise(tool.commit("x", allow_empty=True)).sha == sha(repo)
+
+
+Method = Callable[[GitTool], Result[object, RuntimeError]]
+NEEDS_A_WORKTREE: Mapping[str, Method] = {
     "status": GitTool.status,
     "add": lambda tool: tool.add("a.txt"),
     "unstage": GitTool.unstage,
@@ -215,9 +229,26 @@ NEEDS_A_WORKTREE: Mapping[str, Callable[[GitTool], object]] = {
 def test_what_needs_a_worktree_fails_where_there_is_none(method: str, root: str, remote: Remote) -> None:
     tool = GitTool(remote.bare if root == "bare" else remote.work / ".git")
     before = (remote.refs(), state(remote.work))
-    error = failed(NEEDS_A_WORKTREE[method](tool))  # type: ignore[arg-type]
+    error = failed(NEEDS_A_WORKTREE[method](tool))
     assert (error.cause, error.effect) == ("not-a-repository", "none")
     assert (remote.refs(), state(remote.work)) == before
+
+
+def test_every_method_before_the_first_commit(repo: Path) -> None:
+    git(repo, "switch", "--quiet", "--orphan", "fresh")
+    git(repo, "branch", "--quiet", "-D", "main")
+    tool = GitTool(repo)
+    assert or_raise(tool.status()) == Status("fresh", None, None, None, None, ())
+    assert (or_raise(tool.head()), or_raise(tool.current_branch())) == (None, "fresh")
+    assert (or_raise(tool.log()), or_raise(tool.branches()), or_raise(tool.conflicts())) == ((), (), ())
+    assert or_raise(tool.unstage()) is None
+    assert failed(tool.resolve("HEAD")).cause == failed(tool.log(rev="fresh")).cause == "unknown-ref"
+    assert failed(tool.switch("fresh")).cause == failed(tool.delete_branch("fresh")).cause == "unknown-ref"
+    assert failed(tool.create_branch("new", switch=False)).cause == "unborn"
+    assert failed(tool.create_branch("new", "HEAD")).cause == "unknown-ref"
+    assert or_raise(tool.create_branch("other")).current
+    assert failed(tool.commit("x", amend=True)).cause == "unborn"
+    assert or_raise(tool.commit("x", allow_empty=True)).branch == "other"
 
 
 def test_a_bare_repository_is_read_and_has_branches(remote: Remote) -> None:
@@ -308,20 +339,18 @@ def test_a_git_that_is_too_old(repo: Path, old_git: None) -> None:
     assert run_git(repo, "rev-list", "--count", "HEAD").stdout == b"1\n"
 
 
-CAUSES: Mapping[str, CommandCause] = {"status": "timeout", "commit": "timeout", "add": "timeout"}
+WAITS: Mapping[str, Method] = {
+    "status": lambda tool: tool.status(timeout=0.3),
+    "commit": lambda tool: tool.commit("x", timeout=0.3),
+    "add": lambda tool: tool.add("a.txt", timeout=0.3),
+}
 
 
-@pytest.mark.parametrize("method", ["status", "commit", "add"])
+@pytest.mark.parametrize("method", WAITS)
 def test_a_git_that_never_ends_is_ended_at_the_deadline(method: str, repo: Path, sleeping_git: None) -> None:
-    tool = GitTool(repo)
     began = time.monotonic()
-    calls: Mapping[str, Callable[[], object]] = {
-        "status": lambda: tool.status(timeout=0.3),
-        "commit": lambda: tool.commit("x", timeout=0.3),
-        "add": lambda: tool.add("a.txt", timeout=0.3),
-    }
-    error = failed(calls[method]())  # type: ignore[arg-type]
-    assert (error.cause, error.exit_code) == ("timeout", None)
+    error = failed(WAITS[method](GitTool(repo)))
+    assert (error.cause, error.exit_code, error.effect) == ("timeout", None, "none")
     assert time.monotonic() - began < 3.3
 
 
