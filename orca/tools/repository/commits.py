@@ -82,8 +82,8 @@ class CommitOperations(Located):
         (True, False, or a key). Hooks run unless `verify=False`; nothing is retried, staged again or forced.
         `timeout` is seconds, default the tool's `hook_timeout`.
 
-        A commit that fails leaves the index and the worktree as they were, except for what a hook changed, and takes back
-        what `add` staged; HEAD is looked at before `effect` is set, after a timeout too.
+        A commit that fails takes back what `add` staged, and leaves the index and the worktree as they were, except for
+        what a hook changed; HEAD is looked at before `effect` is set, after a timeout too.
 
         Fails with `NothingToCommit` (no change is staged; a merge in progress may be without one) and
         `CommandFailed`: `hook-failed`, `identity-missing`, `signing-failed`, `conflict` (with `paths`; and `only` or

@@ -26,7 +26,7 @@ class Locked(Exception):
 
     def __init__(self, why: str, cause: CommandCause = "locked") -> None:
         super().__init__(why)
-        self.cause = cause
+        self.cause: CommandCause = cause
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from orca.results import or_raise
 from orca.tools import FileChange, GitTool
 
 SCISSORS = "# ------------------------ >8 ------------------------"
-IDENTITY = {"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 
 
 @pytest.fixture

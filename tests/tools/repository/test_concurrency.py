@@ -129,13 +129,14 @@ def test_worktrees_commit_beside_each_other(repo: Path) -> None:
     for number, root in enumerate(roots):
         git(repo, "worktree", "add", "--quiet", "-b", f"branch-{number}", root)
 
-    def commit(root: Path) -> str | None:
-        for number in range(5):
-            write(root / "new", f"{number}\n")
-            made = or_raise(GitTool(root).commit("x", add="all"))
-        return made.branch
+    def commit(root: Path, number: int) -> str | None:
+        write(root / "new", f"{number}\n")
+        return or_raise(GitTool(root).commit("x", add="all")).branch
+
+    def commits(root: Path) -> set[str | None]:
+        return {commit(root, number) for number in range(5)}
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(commit, roots)) == [f"branch-{number}" for number in range(4)]
+        assert list(pool.map(commits, roots)) == [{f"branch-{number}"} for number in range(4)]
     for number in range(4):
         assert git(repo, "rev-list", "--count", f"branch-{number}") == b"6\n"

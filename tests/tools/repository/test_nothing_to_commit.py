@@ -155,8 +155,9 @@ def test_nothing_to_commit_counts_what_was_not_staged_and_moves_nothing(face: Fa
     assert state(repo) == before
 
 
+@pytest.mark.usefixtures("caller")
 @pytest.mark.parametrize("face", [clean, both, unborn_with_a_file, untracked_in_a_submodule], ids=name_of)
-def test_nothing_to_commit_whatever_the_callers_machine_says(face: Face, repo: Path, caller: str) -> None:
+def test_nothing_to_commit_whatever_the_callers_machine_says(face: Face, repo: Path) -> None:
     face(repo)
     before = state(repo)
     assert nothing(GitTool(repo).commit("x")) == FACES[face]
