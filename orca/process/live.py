@@ -127,7 +127,11 @@ def kill(roots: Mapping[str, int | None], found: Sequence[Process]) -> None:
 
 
 def _handle(signum: int, frame: FrameType | None) -> None:
-    """End all that runs, then do what would have happened without us, with the same exit status."""
+    """End all that runs, then do what would have happened without us, with the same exit status.
+
+    Python calls this in the main thread alone, between two of its steps. The system may give the signal to another
+    thread; a main thread that sleeps on a lock then acts on it when it wakes, which our own waits do twice a second.
+    """
     if interrupts.postponed(signum):
         return
     grace = 0.0 if _stopping.handlers else GRACE_S  # whoever sends a second one does not want to wait

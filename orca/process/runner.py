@@ -25,7 +25,7 @@ _LINGER_S: Final = 1.0
 _TICK_S: Final = 0.02
 _LEFTOVER_S: Final = 0.2
 _REAP_S: Final = 1.0
-_LONGEST_POLL_S: Final = 0.5  # a signal that came just before the poll does not interrupt it: it is seen after it
+_LONGEST_POLL_S: Final = 0.5  # a signal that another thread was given interrupts no poll of the main thread
 _OUTPUT_ENDS: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 

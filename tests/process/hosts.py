@@ -39,7 +39,7 @@ def new_mark() -> str:
     return f"300.{secrets.randbelow(10**9):09d}"
 
 
-def until(condition: Callable[[], object], within: float = 10.0) -> bool:
+def until(condition: Callable[[], object], within: float = 20.0) -> bool:
     """Whether the condition came true in time; it is looked at again and again."""
     end = time.monotonic() + within
     while not condition():
@@ -92,7 +92,7 @@ class Host:
     def says(self, line: str) -> None:
         """Asserts that this is the next line of its output."""
         pipe = self._pipe(self.process.stdout)
-        assert select.select([pipe], [], [], 10)[0], f"not a word, with {marked(self.mark)}"
+        assert select.select([pipe], [], [], 30)[0], f"not a word, with {marked(self.mark)}"
         said = pipe.readline().decode().rstrip("\n")
         assert said == line, f"said {said!r}"
 

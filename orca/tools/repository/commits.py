@@ -323,7 +323,7 @@ def _repeat(call: Call, before: str | None) -> None:
     """Bring into the index what was committed since `before`."""
     args = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--root", "--no-commit-id")
     commits = (before, "HEAD") if before is not None else ("HEAD",)
-    committed = call.run(*args, "--ignore-submodules=none", *commits, "--", effect="landed")
+    committed = call.run(*args, *commits, "--", effect="landed")
     info = index_info(committed.stdout)
     call.run("update-index", "-z", "--index-info", kind="write", input=info, effect="landed")
 

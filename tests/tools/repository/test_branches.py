@@ -8,7 +8,7 @@ import pytest
 from outcomes import error_of, failed, state
 from worlds.disk import Disk
 from worlds.remote import Remote
-from worlds.repository import commit, git, run_git, seed, sha, write
+from worlds.repository import commit, git, hook, run_git, seed, sha, write
 
 from orca.errors import BranchAlreadyExists
 from orca.results import or_raise
@@ -276,6 +276,7 @@ def test_a_branch_that_a_dead_gits_lock_stops(lock: str, repo: Path) -> None:
 def test_a_switch_that_a_dead_gits_lock_stops(lock: str, repo: Path) -> None:
     git(repo, "branch", "other")
     commit(repo)
+    hook(repo, "post-checkout", "exit 1")  # it did not come to run
     write(repo / ".git" / lock, "")
     before = state(repo)
     tool = GitTool(repo)
@@ -357,8 +358,16 @@ def test_a_branch_in_use_is_not_deleted_even_by_force(repo: Path) -> None:
     assert state(repo) == before
 
 
+def test_a_branch_that_only_stands_for_another_is_deleted_alone(repo: Path) -> None:
+    git(repo, "branch", "other")
+    git(repo, "symbolic-ref", "refs/heads/alias", "refs/heads/other")
+    assert or_raise(GitTool(repo).delete_branch("alias")) == sha(repo)
+    assert (exists(repo, "alias"), exists(repo, "other")) == (False, True)
+
+
 @pytest.mark.parametrize("where", ["here", "in a linked worktree"])
 def test_a_branch_that_a_rebase_or_a_bisection_comes_back_to_is_not_deleted(where: str, repo: Path) -> None:
+    repo = repo.rename(repo.parent / "re[po]")
     git(repo, "switch", "--quiet", "--create", "rebased")
     commit(repo, "a.txt", "theirs\n")
     git(repo, "switch", "--quiet", "--create", "bisected", "main")
