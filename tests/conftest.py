@@ -1,6 +1,7 @@
 """The machine that every test runs on, and a fixture for each of the worlds."""
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import count
@@ -22,6 +23,11 @@ from worlds.ssh_server import SshServer
 STRAY_PREFIXES = ("GIT_", "LC_", "SSH_", "XDG_", "GNUPG", "GPG_", "GCM_", "CLICOLOR")
 STRAY = {"LANGUAGE", "NO_COLOR", "FORCE_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "COLUMNS", "LINES"}
 STRAY |= {"PAGER", "EDITOR", "VISUAL", "EMAIL", "http_proxy", "https_proxy", "all_proxy"}
+
+# What was started in the background ignores an interrupt, and under nohup a hang-up; every child would do so too.
+for _number, _default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _default)
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
