@@ -20,7 +20,7 @@ from orca.errors.tags import (
 )
 
 _DETAIL_CHARACTERS: Final = 400
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 
 _COMMAND_WORDS: Final[dict[str, str]] = {
     "exit": "exited with {exit_code}",
@@ -103,7 +103,7 @@ _RECOVERY_BY_CAUSE: Final[dict[tuple[str, str], str]] = {
 
 def sentence(error: RuntimeError) -> str:
     """Return one plain sentence for a person, on one line, control characters escaped, bounded in length."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), _words(error))
+    return re.sub(_CONTROL, lambda found: found[0].encode("unicode_escape").decode("ascii"), _words(error))
 
 
 def recovery(error: RuntimeError) -> str:

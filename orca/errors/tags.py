@@ -35,7 +35,7 @@ class _Tagged(Sealed):
         return sentence(self)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RefRejection(Sealed):
     """One ref that the remote refused: its local and remote name, why, and the remote's own words."""
 
@@ -45,7 +45,7 @@ class RefRejection(Sealed):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Diagnostic(Sealed):
     """One finding of a type checker; `line` and `column` count from 1 and are 0 where the checker names none."""
 
@@ -57,7 +57,7 @@ class Diagnostic(Sealed):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class NothingToCommit(_Tagged):
     """The index holds no change. Skip the commit; `unstaged` and `untracked` count what was there but not staged."""
 
@@ -66,7 +66,7 @@ class NothingToCommit(_Tagged):
     untracked: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class BranchAlreadyExists(_Tagged):
     """The branch to create exists. Switch to it, or take another name."""
 
@@ -74,7 +74,7 @@ class BranchAlreadyExists(_Tagged):
     branch: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PushRejected(_Tagged):
     """The remote refused a ref: `cause` says why, `landed` names the refs that it took all the same."""
 
@@ -87,7 +87,7 @@ class PushRejected(_Tagged):
     effect: Effect = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CommandFailed(_Tagged):
     """A program did not do its work: it failed, never started, was ended, or was refused before it ran.
 
@@ -110,7 +110,7 @@ class CommandFailed(_Tagged):
     stderr_dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StructuredOutputValidationFailed(_Tagged):
     """A model's reply does not fit the schema: `issues` lists the violations with their paths, `raw` is the reply."""
 
@@ -123,7 +123,7 @@ class StructuredOutputValidationFailed(_Tagged):
     cost_usd: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class UnsupportedFeature(_Tagged):
     """The request is not possible in this configuration: do not retry it as it is."""
 
@@ -132,7 +132,7 @@ class UnsupportedFeature(_Tagged):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class BackendFailed(_Tagged):
     """An agent CLI failed: `cause` says how, `retryable` whether the same request may succeed later.
 
@@ -154,7 +154,7 @@ class BackendFailed(_Tagged):
     effect: Effect = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TypecheckFailed(_Tagged):
     """A type checker ran and found errors: `diagnostics` are its findings as data."""
 
@@ -166,7 +166,7 @@ class TypecheckFailed(_Tagged):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FileSystemError(_Tagged):
     """A file could not be read or written: `cause` says why, `errno` is the system's number for it."""
 
@@ -178,7 +178,7 @@ class FileSystemError(_Tagged):
     effect: Effect = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IoFailed(_Tagged):
     """A loop's source or sink, or a tool's connection failed: `seam` says where, `kind` names the adapter."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orca.process.failure import failed
+from orca.process.failure import failed, line
 from orca.process.live import cancel_all
 from orca.process.runner import Ended, Stream, StrPath, run
 
-__all__ = ["Ended", "StrPath", "Stream", "cancel_all", "failed", "run"]
+__all__ = ["Ended", "StrPath", "Stream", "cancel_all", "failed", "line", "run"]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 
 from orca.errors import CommandCause, CommandFailed, Effect, command_failed
 from orca.process.runner import Ended
 from orca.redaction import redact
+
+
+def line(argv: Iterable[str]) -> str:
+    """Return the command line as a shell would write it."""
+    from shlex import join
+
+    return join(argv)
 
 
 def failed(
@@ -18,7 +24,7 @@ def failed(
     `cause` is the run's own unless given; `effect` is `none` for what did not start, else `unknown`.
     """
     return command_failed(
-        redact(shlex.join(ended.argv), ended.env),
+        redact(line(ended.argv), ended.env),
         ended.exit_code,
         redact(ended.stdout.decode("utf-8", "replace"), ended.env),
         redact(ended.stderr.decode("utf-8", "replace") if ended.started else ended.reason, ended.env),

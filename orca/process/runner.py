@@ -9,9 +9,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from orca.errors import CommandCause
 from orca.process import live, tree
@@ -29,8 +28,7 @@ _LONGEST_POLL_S: Final = 0.5  # a signal that another thread was given interrupt
 _OUTPUT_ENDS: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
-@dataclass(frozen=True, slots=True, repr=False)  # the environment in it holds secrets
-class Ended:
+class Ended(NamedTuple):
     """How a run ended: `cause` is `exit` when the program exited by itself, whatever its code.
 
     `exit_code` is None when it did not exit by itself, when orca ended it, and when a host that reaps children took its
@@ -53,6 +51,9 @@ class Ended:
     stderr_dropped: int = 0
     duration_s: float = 0.0
     log_error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Ended({self.argv[:1]!r}, cause={self.cause!r})"  # the environment holds secrets
 
 
 def run(

@@ -7,8 +7,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from orca.errors import CommandCause
 
@@ -21,8 +20,7 @@ _BY_ERRNO: Final[dict[int, CommandCause]] = {
 _LOOK_AT_FILE: Final = (errno.ENOENT, errno.EACCES, errno.ELOOP)
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(NamedTuple):
     """Why a program did not start, in the system's words."""
 
     cause: CommandCause

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote
 
 from orca.redaction import redact
 
@@ -20,7 +19,7 @@ CONFIGURED: Final = (
     r"^(remote\..*\.(url|pushurl|fetch)|url\..*\.(insteadof|pushinsteadof))$",
 )
 
-_USERINFO: Final = re.compile(r"(https?://)([^/?#]*)@(.*)", re.DOTALL | re.IGNORECASE)
+_USERINFO: Final = r"(?si)(https?://)([^/?#]*)@(.*)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +34,7 @@ class Address:
 
 def take_apart(url: str) -> Address:
     """Return the parts of an address, user and password decoded."""
-    found = _USERINFO.fullmatch(url)
+    found = re.fullmatch(_USERINFO, url)
     if found is None:
         return Address(url, redact(url))
     bare = found[1] + found[3]
@@ -162,6 +161,8 @@ def write_section(config: str, name: str, settings: Iterable[tuple[str, str]]) -
 
 
 def _decoded(text: str) -> str:
+    from urllib.parse import unquote
+
     return unquote(text, errors="surrogateescape")
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
@@ -27,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _supported: set[tuple[str, int]] = set()
-_VERSION: Final = re.compile(rb"git version (\d+)\.(\d+)")
+_VERSION: Final = rb"git version (\d+)\.(\d+)"
 
 
 class Stop(Exception):
@@ -337,7 +334,7 @@ class Call:
 
     def _check_version(self) -> None:
         """Stop with `UnsupportedFeature` where git is too old; asked once of each git."""
-        program = shutil.which("git")
+        program = _program()
         if self._checked or program is None:  # without one, the start itself says so
             return
         self._checked = True
@@ -345,7 +342,7 @@ class Call:
         if key in _supported:
             return
         ended = self._git(("version",), self._place.given, neutral.environment("read", os.environ), None)
-        found = _VERSION.match(ended.stdout)
+        found = re.match(_VERSION, ended.stdout)
         if ended.exit_code != 0 or found is None:
             raise Stop(self.failed(ended, effect="none"))
         if (int(found[1]), int(found[2])) < neutral.OLDEST_GIT:
@@ -362,13 +359,22 @@ class Call:
             input=input,
             keep_background=True,  # a credential cache that git started serves the next call
         )
-        return replace(ended, argv=("git", *args))
+        return ended._replace(argv=("git", *args))
 
     def _failure(
         self, cause: CommandCause, args: Iterable[str], why: str, paths: Iterable[str] = (), effect: Effect = "none"
     ) -> RuntimeError:
-        command = shlex.join(("git", *args))
+        command = process.line(("git", *args))
         return command_failed(command, None, "", why, cause=cause, effect=effect, cwd=self._place.given, paths=paths)
+
+
+def _program() -> str | None:
+    """The git that will be started: a look along PATH, which every call needs, without all that shutil loads."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "git")
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return None
 
 
 class Located:

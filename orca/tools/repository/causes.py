@@ -89,10 +89,7 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         "network",
     ),
 )
-_PATTERNS: Final[tuple[tuple[re.Pattern[bytes], CommandCause], ...]] = tuple(
-    (re.compile(pattern, re.MULTILINE), cause) for pattern, cause in _CAUSES
-)
-_OF_THE_REMOTE: Final = re.compile(rb"^remote: .*$", re.MULTILINE)
+_OF_THE_REMOTE: Final = rb"(?m)^remote: .*$"
 
 
 def cause_of(stderr: bytes) -> CommandCause:
@@ -100,8 +97,8 @@ def cause_of(stderr: bytes) -> CommandCause:
 
     What a remote says for itself is no word of git's.
     """
-    said = _OF_THE_REMOTE.sub(b"", stderr)
-    for pattern, cause in _PATTERNS:
-        if pattern.search(said):
+    said = re.sub(_OF_THE_REMOTE, b"", stderr)
+    for pattern, cause in _CAUSES:
+        if re.search(pattern, said, re.MULTILINE):  # compiled, and kept, when something fails for the first time
             return cause
     return "exit"

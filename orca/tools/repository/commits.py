@@ -21,8 +21,8 @@ from orca.tools.repository.states import STATUS, parse_status
 _CHECK_S: Final = 1.5
 _HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _MESSAGE_AS_IT_IS: Final = ("-c", "i18n.commitEncoding=UTF-8", "-c", "core.commentChar=#")
-_AUTHOR: Final = re.compile(r"[^<>\n\0]*<[^<>\n\0]*>")
-_TRAILER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*")
+_AUTHOR: Final = r"[^<>\n\0]*<[^<>\n\0]*>"
+_TRAILER: Final = r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -225,11 +225,11 @@ def _flags(
     sign: bool | str | None,
 ) -> list[str]:
     # Another form of author would be searched for in the history, another form of trailer be completed.
-    if author is not None and not _AUTHOR.fullmatch(author):
+    if author is not None and not re.fullmatch(_AUTHOR, author):
         raise call.refuse("bad-argument", ("commit", "--author"), f"{author!r} is not of the form 'Name <email>'")
     trailers = [trailers] if isinstance(trailers, str) else trailers
     for trailer in trailers:
-        if not _TRAILER.fullmatch(trailer):
+        if not re.fullmatch(_TRAILER, trailer):
             raise call.refuse("bad-argument", ("commit", "--trailer"), f"{trailer!r} is not of the form 'Key: value'")
     flags = [f"--author={author}"] if author is not None else []
     flags += [f"--trailer={trailer}" for trailer in trailers]

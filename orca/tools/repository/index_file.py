@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -21,7 +20,9 @@ def copied(index: str, git_dir: str) -> Iterator[str]:
     copy = os.path.join(git_dir, f"orca-index-{os.urandom(8).hex()}")
     try:
         if os.path.exists(index):
-            shutil.copyfile(index, copy)
+            from shutil import copyfile
+
+            copyfile(index, copy)
         yield copy
     finally:
         for path in (copy, f"{copy}.lock"):

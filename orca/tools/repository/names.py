@@ -9,10 +9,10 @@ from typing import Final
 
 from orca.process import StrPath
 
-_BAD_IN_REF: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)")
+_BAD_IN_REF: Final = r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)"
 _TOP: Final = ":(top)"
 _LITERAL: Final = ":(top,literal)"
-_HELPER_URL: Final = re.compile(r"^[A-Za-z0-9+.-]*::")
+_HELPER_URL: Final = r"^[A-Za-z0-9+.-]*::"
 
 
 class Pathspec(str):
@@ -40,7 +40,7 @@ def is_branch_name(name: str) -> bool:
         and name not in ("@", "HEAD")
         and not name.startswith(("-", "/", "."))
         and not name.endswith(("/", "."))
-        and _BAD_IN_REF.search(name) is None
+        and re.search(_BAD_IN_REF, name) is None
     )
 
 
@@ -55,7 +55,7 @@ def is_remote(remote: str) -> bool:
         bool(remote)
         and not remote.startswith("-")
         and not any(c in remote for c in "\x00\n")
-        and not (_HELPER_URL.match(remote))
+        and not (re.match(_HELPER_URL, remote))
     )
 
 

@@ -19,13 +19,13 @@ from orca.tools.repository.remotes import RefUpdate, UpdateKind, checked_remote,
 
 _ASK_S: Final = 1.9  # beyond the deadline, to ask the remote: with the grace of a git that hangs less than 3 s
 _LONGEST_ASK_S: Final = 10.0
-_SHA: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_LINE: Final = re.compile(rb"([ +\-*!=])\t([^\t]*):([^\t]+)\t(.*)", re.DOTALL)
-_SHAS: Final = re.compile(r"([0-9a-f]{4,64})\.{2,3}([0-9a-f]{4,64})")
-_REJECTION: Final = re.compile(r"\[(?:remote )?rejected\](?: \((.*)\))?", re.DOTALL)
+_SHA: Final = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_LINE: Final = rb"(?s)([ +\-*!=])\t([^\t]*):([^\t]+)\t(.*)"
+_SHAS: Final = r"([0-9a-f]{4,64})\.{2,3}([0-9a-f]{4,64})"
+_REJECTION: Final = r"(?s)\[(?:remote )?rejected\](?: \((.*)\))?"
 # git exits with 1 for a pre-push hook that failed, and for a connection that it lost without these being the words of
 # the hook: they stand at the beginning of a line of its own.
-_LOST: Final = re.compile(rb"^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)", re.MULTILINE)
+_LOST: Final = rb"(?m)^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)"
 _KINDS: Final[dict[str, UpdateKind]] = {
     " ": "updated",
     "+": "forced",
@@ -76,15 +76,15 @@ def parse_push(output: bytes) -> PushReport:
     updates: list[RefUpdate] = []
     rejections: list[RefRejection] = []
     for line in output.split(b"\n"):
-        match = _LINE.fullmatch(line)
+        match = re.fullmatch(_LINE, line)
         if match is None:
             continue
         flag, local, remote, summary = (os.fsdecode(group) for group in match.groups())
         if flag != "!":
-            shas = _SHAS.match(summary)
+            shas = re.match(_SHAS, summary)
             old, new = (shas[1], shas[2]) if shas else (None, None)
             updates.append(RefUpdate(local, remote, old, new, _KINDS[flag]))
-        elif rejected := _REJECTION.fullmatch(summary):
+        elif rejected := re.fullmatch(_REJECTION, summary):
             reason = rejected[1] or ""
             rejections.append(RefRejection(local=local, remote=remote, cause=rejection_cause(reason), message=reason))
     return PushReport(tuple(updates), tuple(rejections))
@@ -217,7 +217,7 @@ def _pushed_branch(call: Call, remote: str, branch: str | None) -> str:
 def _lease(call: Call, ref: str, expected: str | None) -> list[str]:
     if expected is None:
         return []
-    if expected and not _SHA.fullmatch(expected):
+    if expected and not re.fullmatch(_SHA, expected):
         raise call.refuse("bad-ref-name", ("push", "--force-with-lease"), f"{expected!r} is not a whole sha")
     return [f"--force-with-lease={ref}:{expected}"]
 
@@ -272,7 +272,7 @@ def _failure(
             effect="landed" if landed else "none",
         )
     # Every ref was found here before, and what the remote refuses it names: of what exits with 1 the hook is left.
-    hook = ended.cause == "exit" and ended.exit_code == 1 and not _LOST.search(ended.stderr)
+    hook = ended.cause == "exit" and ended.exit_code == 1 and not re.search(_LOST, ended.stderr)
     if hook and has_hook(call, "pre-push"):
         return call.failed(ended, cause="hook-failed", effect="landed" if landed else "none")
     error = call.failed(ended, effect="landed" if landed else "none")

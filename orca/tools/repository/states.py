@@ -16,7 +16,6 @@ STATUS: Final = (
     "-z",
     "--untracked-files=all",
     "--ahead-behind",
-    "--no-show-stash",
     "--find-renames",
 )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orca.process import StrPath
 from orca.tools.arguments import absolute, seconds
@@ -21,6 +20,9 @@ from orca.tools.repository.states import StateOperations
 
 _NETWORK_S: Final = 600.0
 _RECORD_S: Final = 1.0  # a clone that is there gets its address, even at the deadline
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class GitTool(
@@ -61,6 +63,8 @@ class GitTool(
     @property
     def root(self) -> Path:
         """The top of the worktree, asked of git once; the directory that was given where there is no worktree."""
+        from pathlib import Path
+
         try:
             return Path(self._call(None).top)
         except Stop:
@@ -76,6 +80,8 @@ class GitTool(
         >>> git().git_dir().unwrap().name
         '.git'
         """
+        from pathlib import Path
+
         return Path(self._call(timeout).git_dir)
 
     @staticmethod

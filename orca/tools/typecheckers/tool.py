@@ -189,4 +189,4 @@ def _result(row: Checker, ended: Ended, reading: Reading) -> Result[TypecheckRep
                 )
             )
         case "failed":
-            return Failure(process.failed(replace(ended, stderr=reading.stderr), cause="checker-failed"))
+            return Failure(process.failed(ended._replace(stderr=reading.stderr), cause="checker-failed"))

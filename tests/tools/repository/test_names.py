@@ -17,6 +17,8 @@ from orca.results import Result, or_raise
 from orca.tools import GitTool, Pathspec
 from orca.tools.repository.names import Refused, is_branch_name, is_revision, literal_path, pathspecs
 
+EVERY_TIME_THE_SAME = settings(derandomize=True, deadline=None)
+
 NAMES: tuple[bytes, ...] = (
     b"caf\xc3\xa9.txt",
     b"bad\xffname",
@@ -186,7 +188,7 @@ PIECES = st.sampled_from(
 SPELLINGS = st.one_of(st.lists(PIECES, min_size=1, max_size=6).map(b"".join), st.binary(min_size=1, max_size=6))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(EVERY_TIME_THE_SAME, max_examples=12)
 @given(st.lists(SPELLINGS.filter(lambda name: b"\0" not in name), min_size=200, max_size=400, unique=True))
 def test_a_name_is_for_a_branch_exactly_when_git_says_so(names: list[bytes]) -> None:
     # A name ends where the report's line ends: what holds a line break is looked at below.
@@ -283,6 +285,7 @@ PARTS = st.sampled_from(["a", "b", "..", ".", "", "é", "\udcff", "-x", ":x", "*
 PATHS = st.lists(PARTS, min_size=1, max_size=5).map("/".join)
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(PATHS)
 @example("a/../../a")
 @example("..")
@@ -300,6 +303,7 @@ def test_a_path_is_inside_or_refused(path: str) -> None:
     assert spec == ":(top)" if found == "" else spec == f":(top,literal){found}"
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(PATHS.filter(bool))
 def test_only_what_the_caller_calls_a_pathspec_has_magic(path: str) -> None:
     assert pathspecs([Pathspec(path)], "/top") == [path]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from git import Repo
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds.repository import git, run_git, write
 
@@ -26,6 +26,7 @@ from orca.tools.repository.history import parse_log
 from orca.tools.repository.staging import parse_paths
 from orca.tools.repository.states import parse_status
 
+EVERY_TIME_THE_SAME = settings(derandomize=True, deadline=None)
 KINDS = {"A": "added", "D": "deleted", "M": "modified", "T": "type-changed", "R": "renamed", "C": "copied"}
 
 # Names that could be taken for a part of git's own format are tried more often than chance would.
@@ -50,6 +51,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 COUNT = st.integers(0, 10**9)
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(st.lists(NAME, unique=True))
 def test_paths_round_trip(names: list[bytes]) -> None:
     output = b"".join(name + b"\0" for name in names)
@@ -85,6 +87,7 @@ def entries(draw: st.DrawFn) -> tuple[bytes, StatusEntry]:
     )
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(
     st.lists(entries()),
     st.none() | NAME.filter(lambda name: name != b"(detached)"),
@@ -149,11 +152,13 @@ def changes(draw: st.DrawFn) -> tuple[bytes, tuple[FileChange, ...]]:
     return raw + numbers, tuple(wanted)
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(changes())
 def test_changes_round_trip(printed: tuple[bytes, tuple[FileChange, ...]]) -> None:
     assert parse_changes(printed[0]) == printed[1]
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(SHA, TEXT, changes(), st.sampled_from([b"", b"\0", b"\n", b"\0\n"]))
 def test_commit_round_trips(
     sha: str, subject: str, printed: tuple[bytes, tuple[FileChange, ...]], between: bytes
@@ -176,6 +181,7 @@ DATE = st.builds(datetime.fromtimestamp, st.integers(0, 4102444800), ZONE)
 BODY = TEXT.map(lambda text: text.strip("\n"))
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(
     st.lists(st.builds(LogEntry, SHA, SHA, st.lists(SHA).map(tuple), TEXT, TEXT, DATE, TEXT, TEXT, DATE, TEXT, BODY))
 )
@@ -196,6 +202,7 @@ def test_log_round_trips(log: list[LogEntry]) -> None:
 OPTIONAL = st.one_of(st.just(b""), NAME)
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(st.lists(st.tuples(NAME, SHA, OPTIONAL, st.booleans(), OPTIONAL)))
 def test_branches_round_trip(branches: list[tuple[bytes, str, bytes, bool, bytes]]) -> None:
     output = b"".join(
@@ -214,6 +221,7 @@ def test_branches_round_trip(branches: list[tuple[bytes, str, bytes, bool, bytes
     )
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(st.lists(st.tuples(st.sampled_from([b"000000", b"100644", b"100755", b"120000", b"160000"]), ASCII_SHA, NAME)))
 def test_index_info_repeats_what_a_commit_changed(changed: list[tuple[bytes, bytes, bytes]]) -> None:
     raw = b"".join(b":100644 %s %s %s M\0%s\0" % (mode, b"0" * 40, sha, name) for mode, sha, name in changed)
@@ -227,6 +235,7 @@ PARSERS: Sequence[Callable[[bytes], object]] = (
 PIECES = st.sampled_from([b"\0", b"\t", b" ", b"\n", b":", b"1 M. ", b"2 R. ", b"u UU ", b"# branch.ab ", b"-\t-\t"])
 
 
+@settings(EVERY_TIME_THE_SAME)
 @given(st.one_of(st.binary(max_size=200), st.lists(PIECES | NAME, max_size=40).map(b"".join)))
 def test_a_parser_ends_whatever_it_is_given(output: bytes) -> None:
     for parse in PARSERS:

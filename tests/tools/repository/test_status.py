@@ -89,7 +89,9 @@ def test_status_tells_every_kind_of_conflict_and_counts_none_as_staged(repo: Pat
     assert or_raise(GitTool(repo).conflicts()) == tuple(sorted(stages))
 
 
-def test_status_counts_commits_ahead_of_and_behind_the_upstream(remote: Remote) -> None:
+def test_status_counts_commits_ahead_of_and_behind_the_upstream(
+    remote: Remote, hostile_display: Mapping[str, str]
+) -> None:
     remote.colleague_pushes()
     git(remote.work, "fetch", "--quiet")
     commit(remote.work)

@@ -1,4 +1,4 @@
-"""What a conversation reports while it runs: its events, and the tokens that it used.
+"""What a conversation reports while it runs.
 
 Events are what orca shows, so every string in them is redacted when they are built, at any depth. Where a field is
 None, the backend did not say.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import TypeAlias
 
+from orca.events.usage import Usage
 from orca.redaction import redact_deep, redact_text
 
 
@@ -24,17 +25,6 @@ class _Shown:
             value = getattr(self, field.name)
             if isinstance(value, str):
                 object.__setattr__(self, field.name, redact_text(value))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens of one turn or conversation; None where the backend did not say (unknown is not zero)."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
