@@ -6,19 +6,23 @@ import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import cached_property, wraps
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from orca.process import StrPath, live
 from orca.tools.arguments import absolute
 
 if TYPE_CHECKING:
-    from orca.tools import CommandTool, GitTool, TypecheckTool
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from orca.tools import CommandTool, FsTool, GitTool, TypecheckTool
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
+
+_LONGEST_WAIT_S: Final = 0.5  # a signal that another thread was given interrupts no wait of the main thread
 
 _entered: ContextVar[tuple[Flow, ...]] = ContextVar("orca_flows", default=())
 _open: list[Flow] = []
@@ -33,9 +37,17 @@ class Flow:
         git: GitTool | None = None,
         command: CommandTool | None = None,
         typecheck: TypecheckTool | None = None,
+        fs: FsTool | None = None,
     ) -> None:
-        self.cwd = Path(absolute(cwd))
-        self._given = (git, command, typecheck)
+        self._cwd = absolute(cwd)
+        self._given = (git, command, typecheck, fs)
+
+    @property
+    def cwd(self) -> Path:
+        """The place of work."""
+        from pathlib import Path
+
+        return Path(self._cwd)
 
     @property
     def root(self) -> Path:
@@ -47,14 +59,14 @@ class Flow:
         """The git tool of the worktree that holds `cwd`."""
         from orca.tools.repository import GitTool
 
-        return self._given[0] or GitTool(self.cwd)
+        return self._given[0] or GitTool(self._cwd)
 
     @cached_property
     def command(self) -> CommandTool:
         """The command tool at `cwd`."""
         from orca.tools.commands import CommandTool
 
-        return self._given[1] or CommandTool(self.cwd)
+        return self._given[1] or CommandTool(self._cwd)
 
     @cached_property
     def typecheck(self) -> TypecheckTool:
@@ -62,6 +74,13 @@ class Flow:
         from orca.tools.typecheckers import TypecheckTool
 
         return self._given[2] or TypecheckTool(self.root)
+
+    @cached_property
+    def fs(self) -> FsTool:
+        """The files tool at `root`."""
+        from orca.tools.files import FsTool
+
+        return self._given[3] or FsTool(self.root)
 
     def bind(self, fn: Callable[P, T]) -> Callable[P, T]:
         """Return `fn` such that it runs in this flow, in whatever thread it is called.
@@ -100,8 +119,9 @@ class Flow:
         with ThreadPoolExecutor(workers, thread_name_prefix="orca") as pool:
             try:
                 futures = [pool.submit(bound, item) for item in items]
-                wait(futures, return_when=FIRST_EXCEPTION)
-                failed = [future for future in futures if future.done() and future.exception() is not None]
+                while wait(futures, _LONGEST_WAIT_S, FIRST_EXCEPTION).not_done and not any(map(_has_failed, futures)):
+                    pass
+                failed = list(filter(_has_failed, futures))
                 return [future.result() for future in failed or futures]
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -122,18 +142,19 @@ def flow(
     git: GitTool | None = None,
     command: CommandTool | None = None,
     typecheck: TypecheckTool | None = None,
+    fs: FsTool | None = None,
 ) -> Flow:
-    """Return the context of work in `cwd`: inside its `with`, `git()`, `command()` and `typecheck()` are its tools.
+    """Return the context of work in `cwd`: inside its `with`, `git()`, `fs()` and their like are its tools.
 
-    `git` and `typecheck` are rooted at the top of the worktree that holds `cwd`, `command` at `cwd`; a tool that is
-    given is used instead. Threads made by `map` and functions made by `bind` carry the flow with them.
+    `git`, `fs` and `typecheck` are rooted at the top of the worktree that holds `cwd`, `command` at `cwd`; a tool that
+    is given is used instead. Threads made by `map` and functions made by `bind` carry the flow with them.
 
     >>> from orca import command, flow
     >>> with flow("/") as run:
     ...     command().run("pwd").unwrap().stdout
     '/\\n'
     """
-    return Flow(cwd, git=git, command=command, typecheck=typecheck)
+    return Flow(cwd, git=git, command=command, typecheck=typecheck, fs=fs)
 
 
 def git() -> GitTool:
@@ -146,6 +167,16 @@ def git() -> GitTool:
     'main'
     """
     return (_here() or Flow(".")).git
+
+
+def fs() -> FsTool:
+    """Return the current flow's files tool; without a flow, one for the current worktree.
+
+    >>> from orca import fs
+    >>> fs().read_text("a.txt").unwrap()
+    'a\\n'
+    """
+    return (_here() or Flow(".")).fs
 
 
 def command() -> CommandTool:
@@ -170,6 +201,10 @@ def typecheck() -> TypecheckTool:
     >>> report = typecheck().run(checker="mypy")
     """
     return (_here() or Flow(".")).typecheck
+
+
+def _has_failed(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is not None
 
 
 def _here() -> Flow | None:

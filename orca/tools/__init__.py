@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orca.tools.commands import CommandResult, CommandTool
+    from orca.tools.files import FileInfo, FsTool, MovedFile, RemovedFile, WrittenFile
     from orca.tools.repository import (
         Branch,
         Commit,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "commands": ("CommandResult", "CommandTool"),
+    "files": ("FileInfo", "FsTool", "MovedFile", "RemovedFile", "WrittenFile"),
     "repository": (
         "Branch",
         "Commit",
@@ -48,17 +50,22 @@ __all__ = [
     "CommandTool",
     "Commit",
     "FileChange",
+    "FileInfo",
+    "FsTool",
     "GitTool",
     "LogEntry",
+    "MovedFile",
     "Pathspec",
     "Pull",
     "Push",
     "RefUpdate",
     "Remote",
+    "RemovedFile",
     "Status",
     "StatusEntry",
     "TypecheckReport",
     "TypecheckTool",
+    "WrittenFile",
 ]
 
 

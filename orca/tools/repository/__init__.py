@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from orca.tools.repository.branches import Branch
-from orca.tools.repository.changes import FileChange
-from orca.tools.repository.commits import Commit
-from orca.tools.repository.history import LogEntry
-from orca.tools.repository.integration import Pull
+from typing import TYPE_CHECKING, Any
+
 from orca.tools.repository.names import Pathspec
-from orca.tools.repository.pushing import Push
-from orca.tools.repository.remotes import RefUpdate, Remote
 from orca.tools.repository.states import Status, StatusEntry
 from orca.tools.repository.tool import GitTool
+
+if TYPE_CHECKING:
+    from orca.tools.repository.changes import Commit, FileChange
+    from orca.tools.repository.history import LogEntry
+    from orca.tools.repository.push_report import Push
+    from orca.tools.repository.refs import Branch, Pull, RefUpdate, Remote
+
+_HOMES = {
+    "changes": ("Commit", "FileChange"),
+    "history": ("LogEntry",),
+    "push_report": ("Push",),
+    "refs": ("Branch", "Pull", "RefUpdate", "Remote"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Branch",
@@ -27,3 +36,12 @@ __all__ = [
     "Status",
     "StatusEntry",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a result's class when it is first asked for: a script that never pushes need not pay for `Push`."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

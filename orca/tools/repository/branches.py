@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from orca.errors import CommandFailed, branch_already_exists
 from orca.process import Ended
-from orca.redaction import Redacted
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.commits import current_branch, has_hook, head
 from orca.tools.repository.staging import unmerged
+
+if TYPE_CHECKING:
+    from orca.tools.repository.refs import Branch
 
 _CHECK_S: Final = 1.5
 # What git finds before it touches a file; on a full disk, say, it stops in the middle.
@@ -20,32 +21,6 @@ _FOUND_FIRST: Final = ("dirty", "conflict", "unknown-ref", "ref-conflict", "hook
 _SWITCH: Final = ("switch", "--quiet", "--no-guess", "--no-overwrite-ignore")
 _COMES_BACK: Final = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
 _BRANCH: Final = "--format=%(refname)%00%(objectname)%00%(upstream)%00%(HEAD)%00%(worktreepath)%00"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Branch(Redacted):
-    """A local branch: `upstream` is a full ref, `worktree` where it is checked out, `sha` None before any commit."""
-
-    name: str
-    sha: str | None
-    upstream: str | None = None
-    current: bool = False
-    worktree: str | None = None
-
-
-def parse_branches(output: bytes) -> tuple[Branch, ...]:
-    """Return what `for-each-ref refs/heads` printed with NUL-ended fields, a line break after each record."""
-    fields = os.fsdecode(output).split("\0")
-    return tuple(
-        Branch(
-            name=name.removeprefix("\n").removeprefix("refs/heads/"),
-            sha=sha,
-            upstream=upstream or None,
-            current=head == "*",
-            worktree=worktree or None,
-        )
-        for name, sha, upstream, head, worktree in zip(*[iter(fields[:-1])] * 5, strict=True)
-    )
 
 
 class BranchOperations(Located):
@@ -73,7 +48,11 @@ class BranchOperations(Located):
         >>> [branch.name for branch in git().branches().unwrap()]
         ['main']
         """
-        return parse_branches(self._call(timeout).run("for-each-ref", "--sort=refname", _BRANCH, "refs/heads/").stdout)
+        from orca.tools.repository import refs
+
+        return refs.parse_branches(
+            self._call(timeout).run("for-each-ref", "--sort=refname", _BRANCH, "refs/heads/").stdout
+        )
 
     @tagged
     def create_branch(
@@ -205,6 +184,8 @@ def _not_switched(call: Call, ended: Ended, name: str) -> CommandFailed:
 
 def _is_at_work(call: Call, name: str) -> bool:
     """Whether a rebase or a bisection, in whichever worktree, will come back to the branch: HEAD is detached then."""
+    import glob
+
     others = os.path.join(call.common_dir, "worktrees")
     folders = [call.common_dir, *(glob.glob(os.path.join(glob.escape(others), "*")))]
     for path in (os.path.join(folder, file) for folder in folders for file in _COMES_BACK):
@@ -220,9 +201,11 @@ def _exists(call: Call, ref: str) -> bool:
 
 
 def _branch(call: Call, name: str) -> Branch:
-    found = parse_branches(call.run("for-each-ref", _BRANCH, f"refs/heads/{name}").stdout)
+    from orca.tools.repository import refs
+
+    found = refs.parse_branches(call.run("for-each-ref", _BRANCH, f"refs/heads/{name}").stdout)
     exact = [branch for branch in found if branch.name == name]
-    return exact[0] if exact else Branch(name=name, sha=None, current=current_branch(call) == name)
+    return exact[0] if exact else refs.Branch(name=name, sha=None, current=current_branch(call) == name)
 
 
 def _merged(call: Call, branch: Branch) -> bool:

@@ -67,3 +67,34 @@ def parse_changes(output: bytes) -> tuple[FileChange, ...]:
                 )
             )
     return tuple(changes)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Commit(Redacted):
+    """A commit that was made: its files and line counts are against its first parent.
+
+    `branch` is None when HEAD is detached; `insertions` and `deletions` count lines of text files.
+    """
+
+    sha: str
+    short: str
+    branch: str | None
+    subject: str
+    files: tuple[FileChange, ...]
+    insertions: int
+    deletions: int
+
+
+def parse_commit(output: bytes, branch: str | None) -> Commit:
+    """Return what `log -1 -z --format=%H%x00%h%x00%s%x00 --raw --numstat` printed."""
+    sha, short, subject, changes = output.split(b"\0", 3)
+    files = parse_changes(changes.lstrip(b"\0\n"))
+    return Commit(
+        sha=sha.decode("ascii"),
+        short=short.decode("ascii"),
+        branch=branch,
+        subject=subject.decode("utf-8", "replace"),
+        files=files,
+        insertions=sum(file.insertions or 0 for file in files),
+        deletions=sum(file.deletions or 0 for file in files),
+    )

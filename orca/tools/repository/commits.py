@@ -6,54 +6,25 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
 
 from orca.errors import CommandFailed, Effect, RuntimeError, nothing_to_commit
 from orca.process import StrPath
-from orca.redaction import Redacted
 from orca.tools.repository.calls import Call, Located, Stop, tagged
-from orca.tools.repository.changes import FORMAT, FileChange, parse_changes
-from orca.tools.repository.history import LOG, LogEntry, parse_log
+from orca.tools.repository.head_file import loose_head
 from orca.tools.repository.staging import UNMERGED, parse_paths, stage, track, tracked_though_ignored, unmerged
 from orca.tools.repository.states import STATUS, parse_status
+
+if TYPE_CHECKING:
+    from orca.tools.repository.changes import Commit
+    from orca.tools.repository.history import LogEntry
 
 _CHECK_S: Final = 1.5
 _HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _MESSAGE_AS_IT_IS: Final = ("-c", "i18n.commitEncoding=UTF-8", "-c", "core.commentChar=#")
 _AUTHOR: Final = r"[^<>\n\0]*<[^<>\n\0]*>"
 _TRAILER: Final = r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Commit(Redacted):
-    """A commit that was made: its files and line counts are against its first parent.
-
-    `branch` is None when HEAD is detached; `insertions` and `deletions` count lines of text files.
-    """
-
-    sha: str
-    short: str
-    branch: str | None
-    subject: str
-    files: tuple[FileChange, ...]
-    insertions: int
-    deletions: int
-
-
-def parse_commit(output: bytes, branch: str | None) -> Commit:
-    """Return what `log -1 -z --format=%H%x00%h%x00%s%x00 --raw --numstat` printed."""
-    sha, short, subject, changes = output.split(b"\0", 3)
-    files = parse_changes(changes.lstrip(b"\0\n"))
-    return Commit(
-        sha=sha.decode("ascii"),
-        short=short.decode("ascii"),
-        branch=branch,
-        subject=subject.decode("utf-8", "replace"),
-        files=files,
-        insertions=sum(file.insertions or 0 for file in files),
-        deletions=sum(file.deletions or 0 for file in files),
-    )
 
 
 class CommitOperations(Located):
@@ -162,6 +133,8 @@ class CommitOperations(Located):
         >>> [entry.subject for entry in git().log().unwrap()]
         ['seed']
         """
+        from orca.tools.repository.history import LOG, parse_log
+
         call = self._call(timeout)
         call.checked_revision(rev, "log")
         specs = call.pathspecs(paths, "log")
@@ -183,6 +156,8 @@ def resolve(call: Call, rev: str) -> str:
 
 def head_and_branch(call: Call) -> tuple[str | None, str | None]:
     """The commit and the branch of HEAD; each None where there is none."""
+    if (found := loose_head(call.git_dir, call.common_dir)) is not None:
+        return found
     ended = call.run("rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128))
     if ended.exit_code != 0:
         return None, current_branch(call)
@@ -290,6 +265,8 @@ def has_hook(call: Call, *names: str) -> bool:
 
 
 def _made(call: Call, branch: str | None) -> Commit:
+    from orca.tools.repository.changes import FORMAT, parse_commit
+
     args = ("log", "-1", "--diff-merges=first-parent", *FORMAT, "--format=%H%x00%h%x00%s%x00", "HEAD", "--")
     return parse_commit(call.run(*args, effect="landed").stdout, branch)
 

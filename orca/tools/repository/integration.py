@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from orca.errors import CommandCause, CommandFailed
-from orca.redaction import Redacted
 from orca.tools.repository import index_file
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.commits import current_branch, has_hook, head
 from orca.tools.repository.remotes import checked_remote
 from orca.tools.repository.staging import ignored, parse_paths, unmerged
 from orca.tools.repository.states import STATUS, Status, parse_status
+
+if TYPE_CHECKING:
+    from orca.tools.repository.refs import Pull
 
 _AFTER_S: Final = 1.9  # beyond the deadline, to put things back: with the grace of a git that hangs less than 3 s
 _OPERATIONS: Final = (
@@ -61,14 +63,6 @@ _MERGE: Final = (
     "--no-stat",
     "--no-overwrite-ignore",
 )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Pull(Redacted):
-    """HEAD before and after a pull; they are the same where there was nothing to bring in."""
-
-    old: str | None
-    new: str
 
 
 def operation(call: Call) -> str | None:
@@ -233,6 +227,8 @@ class IntegrationOperations(Located):
         call.refuse_in_hook(*args)
         _refuse_another(call, *args)
         source = branch if branch is not None else _upstream(call, remote, *args)
+        from orca.tools.repository import refs
+
         sha = fetched(call, remote, source)  # before the lock: a slow remote holds up no commit
         with call.index(*args):
             before = head(call)
@@ -242,7 +238,7 @@ class IntegrationOperations(Located):
                 _rebase(call, sha)
             else:
                 _merge(call, sha, "-m", f"Merge remote-tracking branch '{remote}/{source}'")
-            return Pull(before, head(call) or sha)
+            return refs.Pull(before, head(call) or sha)
 
     @tagged
     def conflicts(self, *, timeout: float | None = None) -> tuple[str, ...]:

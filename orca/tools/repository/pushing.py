@@ -5,97 +5,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orca.errors import Effect, PushCause, RefRejection, RuntimeError, push_rejected
+from orca.errors import Effect, PushCause, RuntimeError, push_rejected
 from orca.process import Ended
-from orca.redaction import Redacted, redact
+from orca.redaction import redact
 from orca.results import Failure, Result, outcome
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.commits import current_branch, has_hook
 from orca.tools.repository.integration import fetched, rebase_or_undo
-from orca.tools.repository.remotes import RefUpdate, UpdateKind, checked_remote, remote_sha, urls
+from orca.tools.repository.remotes import checked_remote, remote_sha, urls
+
+if TYPE_CHECKING:
+    from orca.tools.repository.push_report import Push, PushReport
+    from orca.tools.repository.refs import RefUpdate
 
 _ASK_S: Final = 1.9  # beyond the deadline, to ask the remote: with the grace of a git that hangs less than 3 s
 _LONGEST_ASK_S: Final = 10.0
 _SHA: Final = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
-_LINE: Final = rb"(?s)([ +\-*!=])\t([^\t]*):([^\t]+)\t(.*)"
-_SHAS: Final = r"([0-9a-f]{4,64})\.{2,3}([0-9a-f]{4,64})"
-_REJECTION: Final = r"(?s)\[(?:remote )?rejected\](?: \((.*)\))?"
 # git exits with 1 for a pre-push hook that failed, and for a connection that it lost without these being the words of
 # the hook: they stand at the beginning of a line of its own.
 _LOST: Final = rb"(?m)^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)"
-_KINDS: Final[dict[str, UpdateKind]] = {
-    " ": "updated",
-    "+": "forced",
-    "-": "deleted",
-    "*": "created",
-    "=": "unchanged",
-}
-_CAUSES: Final[tuple[tuple[str, PushCause], ...]] = (
-    ("fetch first", "fetch-first"),
-    ("non-fast-forward", "non-fast-forward"),
-    ("stale info", "stale-lease"),
-    ("remote ref updated since checkout", "stale-lease"),
-    ("already exists", "already-exists"),
-    ("protected branch hook declined", "protected"),
-    ("repository rule violations", "protected"),
-    ("hook declined", "hook-declined"),
-    ("atomic", "atomic"),
-    ("currently checked out", "checked-out"),
-    ("deletion prohibited", "deletion-denied"),
-    ("deletion of the current branch prohibited", "deletion-denied"),
-    ("shallow update not allowed", "shallow"),
-)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Push(Redacted):
-    """What a push did: each ref with its sha before and after, whether a rebase was needed, and the sha pushed."""
-
-    remote: str
-    refs: tuple[RefUpdate, ...]
-    rebased: bool
-    head: str
-
-
-@dataclass(frozen=True, slots=True)
-class PushReport:
-    """What `push --porcelain` printed: refs that the remote took, refs that it refused."""
-
-    updates: tuple[RefUpdate, ...]
-    rejections: tuple[RefRejection, ...]
-
-
-def parse_push(output: bytes) -> PushReport:
-    """Return what `push --porcelain` printed with full shas (`core.abbrev=no`).
-
-    Lines that are not of a ref are skipped. A ref whose fate the remote did not report is in neither list.
-    """
-    updates: list[RefUpdate] = []
-    rejections: list[RefRejection] = []
-    for line in output.split(b"\n"):
-        match = re.fullmatch(_LINE, line)
-        if match is None:
-            continue
-        flag, local, remote, summary = (os.fsdecode(group) for group in match.groups())
-        if flag != "!":
-            shas = re.match(_SHAS, summary)
-            old, new = (shas[1], shas[2]) if shas else (None, None)
-            updates.append(RefUpdate(local, remote, old, new, _KINDS[flag]))
-        elif rejected := re.fullmatch(_REJECTION, summary):
-            reason = rejected[1] or ""
-            rejections.append(RefRejection(local=local, remote=remote, cause=rejection_cause(reason), message=reason))
-    return PushReport(tuple(updates), tuple(rejections))
-
-
-def rejection_cause(reason: str) -> PushCause:
-    """Return the cause for the reason that git gives in brackets."""
-    for words, cause in _CAUSES:
-        if words in reason:
-            return cause
-    return "other"
 
 
 class PushOperations(Located):
@@ -141,6 +71,8 @@ class PushOperations(Located):
         >>> [ref.kind for ref in clone.push().unwrap().refs]
         ['created']
         """
+        from orca.tools.repository.push_report import Push, parse_push
+
         if attempts < 1:
             raise ValueError("push() needs at least one attempt")
         if on_rejected not in ("fail", "rebase"):
@@ -191,6 +123,9 @@ class PushOperations(Located):
         >>> clone.delete_remote_branch("old", expected=git().head().unwrap()).unwrap().kind
         'deleted'
         """
+        from orca.tools.repository.push_report import parse_push
+        from orca.tools.repository.refs import RefUpdate
+
         if not expected:
             raise ValueError("delete_remote_branch() needs the sha that the remote is expected to have")
         call = self._call(timeout, self._network_timeout)
@@ -247,6 +182,8 @@ def _run(call: Call, remote: str, refspecs: Sequence[str], *flags: str) -> Ended
 
 def _with_sha(update: RefUpdate, shas: Mapping[str, str]) -> RefUpdate:
     """A new or unchanged ref has no shas in git's line: they are known here."""
+    from orca.tools.repository.refs import RefUpdate
+
     if update.new is not None:
         return update
     sha = shas[update.local]

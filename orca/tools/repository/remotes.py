@@ -4,86 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from orca.redaction import Redacted
 from orca.tools.repository import names
 from orca.tools.repository.addresses import CONFIGURED, Remotes, holds_secret, take_apart, write_section
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 
-UpdateKind: TypeAlias = Literal["created", "updated", "forced", "deleted", "unchanged"]
+if TYPE_CHECKING:
+    from orca.tools.repository.refs import RefUpdate, Remote
 
 _NO_SUCH_REMOTE: Final = 2
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Remote(Redacted):
-    """A configured remote and its addresses, as git uses them (`insteadOf` applied); `repr` hides what they hold."""
-
-    name: str
-    url: str
-    push_url: str
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RefUpdate(Redacted):
-    """A ref that was brought up to date: full names on both sides, and its sha before and after (None: no ref)."""
-
-    local: str
-    remote: str
-    old: str | None
-    new: str | None
-    kind: UpdateKind
-
-
-def parse_refs(output: bytes) -> dict[str, str]:
-    """Return name -> sha of what `ls-remote` printed."""
-    pairs = (line.partition("\t") for line in os.fsdecode(output).split("\n") if line)
-    return {name: sha for sha, _, name in pairs}
-
-
-def parse_local_refs(output: bytes) -> dict[str, str]:
-    """Return name -> sha of what `for-each-ref` printed as `sha name symref`; refs that stand for others left out."""
-    rows = (line.split(" ") for line in os.fsdecode(output).split("\n") if line)
-    return {name: sha for sha, name, stands_for in rows if not stands_for}
-
-
-def parse_symref(output: bytes) -> str | None:
-    """Return the branch that `ls-remote --symref <remote> HEAD` names, if it names one."""
-    for line in os.fsdecode(output).split("\n"):
-        if line.startswith("ref: refs/heads/") and line.endswith("\tHEAD"):
-            return line.removeprefix("ref: refs/heads/").removesuffix("\tHEAD")
-    return None
-
-
-def updates(
-    before: dict[str, str], after: dict[str, str], refspecs: Sequence[tuple[str, str]]
-) -> tuple[RefUpdate, ...]:
-    """Return what a fetch changed between two states of the local refs, by name; what it does not write is left out."""
-    changed = ((name, fetched_as(name, refspecs)) for name in sorted({*before, *after}))
-    return tuple(
-        RefUpdate(
-            local=name,
-            remote=source,
-            old=before.get(name),
-            new=after.get(name),
-            kind="created" if name not in before else "deleted" if name not in after else "updated",
-        )
-        for name, source in changed
-        if source is not None and before.get(name) != after.get(name)
-    )
-
-
-def fetched_as(local: str, refspecs: Sequence[tuple[str, str]]) -> str | None:
-    """Return the remote's ref that a fetch writes to a local one; None where it writes none."""
-    for source, pattern in refspecs:
-        start, star, end = pattern.partition("*")
-        if not star and local == pattern:
-            return source
-        if star and local.startswith(start) and local.endswith(end) and len(local) > len(start + end):
-            return source.replace("*", local[len(start) : len(local) - len(end)])
-    return local if local.startswith("refs/tags/") else None
 
 
 def configured(call: Call) -> Remotes:
@@ -104,8 +34,10 @@ def checked_remote(call: Call, remote: str, *args: str) -> Remotes:
 
 def remote_sha(call: Call, remote: str, ref: str) -> str | None:
     """Return what the remote has under a full ref name; None where it has nothing."""
+    from orca.tools.repository import refs
+
     ended = call.run("ls-remote", "--quiet", "--", remote, ref, kind="network", effect="none")
-    return parse_refs(ended.stdout).get(ref)
+    return refs.parse_refs(ended.stdout).get(ref)
 
 
 def urls(call: Call, name: str, *flags: str) -> list[str]:
@@ -117,11 +49,15 @@ def urls(call: Call, name: str, *flags: str) -> list[str]:
 
 
 def _local_refs(call: Call) -> dict[str, str]:
-    return parse_local_refs(call.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)").stdout)
+    from orca.tools.repository import refs
+
+    return refs.parse_local_refs(call.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)").stdout)
 
 
 def _remote(call: Call, name: str) -> Remote:
-    return Remote(name, urls(call, name)[0], urls(call, name, "--push")[0])
+    from orca.tools.repository import refs
+
+    return refs.Remote(name, urls(call, name)[0], urls(call, name, "--push")[0])
 
 
 class RemoteOperations(Located):
@@ -194,13 +130,15 @@ class RemoteOperations(Located):
         >>> clone.default_branch().unwrap()
         'main'
         """
+        from orca.tools.repository import refs
+
         call = self._call(timeout, self._network_timeout)
         checked_remote(call, remote, "ls-remote")
         recorded = call.run("symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD", ok=(0, 1)).stdout
         if recorded:
             return os.fsdecode(recorded).strip().removeprefix(f"refs/remotes/{remote}/")
         ended = call.run("ls-remote", "--quiet", "--symref", "--", remote, "HEAD", kind="network", effect="none")
-        branch = parse_symref(ended.stdout)
+        branch = refs.parse_symref(ended.stdout)
         if branch is None:
             raise call.refuse("unknown-ref", ("ls-remote", "--symref", remote, "HEAD"), "the remote names no branch")
         return branch
@@ -242,12 +180,14 @@ class RemoteOperations(Located):
         >>> [update.local for update in clone.fetch().unwrap()]
         ['refs/remotes/origin/feature']
         """
+        from orca.tools.repository import refs
+
         call = self._call(timeout, self._network_timeout)
         refspecs = checked_remote(call, remote, "fetch", remote).refspecs(remote)
         before = _local_refs(call)
         flags = ("--prune" if prune else "--no-prune", "--no-prune-tags")
         call.run("fetch", "--quiet", *flags, "--", remote, kind="network")
-        return updates(before, _local_refs(call), refspecs)
+        return refs.updates(before, _local_refs(call), refspecs)
 
 
 def record(call: Call, name: str, settings: Sequence[tuple[str, str]]) -> None:

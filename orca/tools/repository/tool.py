@@ -98,7 +98,7 @@ class GitTool(
         """
         call = Call(Place("/"), timeout)
         call.checked_branch(branch, "init")
-        call.run("init", "--quiet", f"--initial-branch={branch}", "--", absolute(path), kind="write", at_top=False)
+        call.run("init", "--quiet", f"--initial-branch={branch}", "--", _target(call, path), kind="write", at_top=False)
         return GitTool(path)
 
     @staticmethod
@@ -134,7 +134,7 @@ class GitTool(
             flags.append(f"--branch={call.checked_branch(branch, 'clone')}")
         source = absolute(url) if os.path.exists(url) else url
         shown = call.shield.hide(source) if holds_secret(source) else source
-        target = absolute(path)
+        target = _target(call, path)
         git_dir = os.path.join(target, ".git")
         was_there = os.path.lexists(git_dir)
         args = ("clone", "--quiet", "--origin=origin", *flags, "--", shown, target)
@@ -148,3 +148,11 @@ class GitTool(
             record(inside, "origin", (("url", source),))
             inside.run("config", "--fixed-value", "--unset", "remote.origin.url", shown, kind="write")
         return tool
+
+
+def _target(call: Call, path: StrPath) -> str:
+    """The path from the root; where the current directory is gone a relative one would be taken from somewhere else."""
+    target = absolute(path)
+    if not os.path.isabs(target):
+        raise call.refuse("bad-cwd", ("init",), "the current directory is gone")
+    return target

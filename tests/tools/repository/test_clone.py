@@ -192,3 +192,15 @@ def test_where_nothing_can_be_written(tmpfs: Disk, remote: Remote) -> None:
     assert {path.name for path in tmpfs.path.iterdir()} <= {"full"}
     subprocess.run(["mount", "-o", "remount,rw", tmpfs.path], check=True)
     shutil.rmtree(tmpfs.path / "full", ignore_errors=True)
+
+
+def test_a_relative_place_in_a_directory_that_is_gone_is_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repo: Path
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for result in (GitTool.init("orca-nowhere"), GitTool.clone(str(repo), "orca-nowhere")):
+        error = failed(result)
+        assert (error.cause, error.effect) == ("bad-cwd", "none")
+    assert not Path("/orca-nowhere").exists()

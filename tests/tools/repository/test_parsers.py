@@ -19,10 +19,10 @@ from worlds.repository import git, run_git, write
 
 from orca.results import or_raise
 from orca.tools import Branch, Commit, FileChange, GitTool, LogEntry, Status, StatusEntry
-from orca.tools.repository.branches import parse_branches
-from orca.tools.repository.changes import parse_changes
-from orca.tools.repository.commits import index_info, parse_commit
+from orca.tools.repository.changes import parse_changes, parse_commit
+from orca.tools.repository.commits import index_info
 from orca.tools.repository.history import parse_log
+from orca.tools.repository.refs import parse_branches
 from orca.tools.repository.staging import parse_paths
 from orca.tools.repository.states import parse_status
 

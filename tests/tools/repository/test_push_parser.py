@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orca.errors import PushCause, RefRejection
 from orca.tools import RefUpdate
-from orca.tools.repository.pushing import PushReport, parse_push, rejection_cause
+from orca.tools.repository.push_report import PushReport, parse_push, rejection_cause
 
 OLD, NEW = "1" * 40, "a" * 40
 MAIN = "refs/heads/main"
