@@ -19,6 +19,7 @@ T = TypeVar("T")
 SECRET: Final = "canary 7f3a: nobody reads this"
 _OPENED_READ_OR_CHANGED: Final = 0x00000FFF  # IN_ALL_EVENTS
 _NON_BLOCKING: Final = os.O_NONBLOCK
+IS_TOLD: Final = hasattr(ctypes.CDLL(None), "inotify_init1")  # Linux tells who opens what
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,11 @@ def unchanged(top: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _watching(*tops: Path) -> Iterator[list[int]]:
-    """The events of everything in the trees, filled in at the end; Linux tells of them, others say nothing."""
+def watching(*tops: Path) -> Iterator[list[int]]:
+    """Every opening, reading and changing of what is in the trees, filled in at the end."""
     events: list[int] = []
     libc = ctypes.CDLL(None)
-    if not hasattr(libc, "inotify_init1"):
+    if not IS_TOLD:
         yield events
         return
     fd = libc.inotify_init1(_NON_BLOCKING)
@@ -130,7 +131,7 @@ def guarded(tmp_path: Path) -> Iterator[World]:
     (here.outside / "link").symlink_to("secret")
     os.mkfifo(here.outside / "pipe")
     before = [snapshot(here.outside), snapshot(here.evil)]
-    with _watching(here.outside, here.evil) as events:
+    with watching(here.outside, here.evil) as events:
         yield here
     assert [snapshot(here.outside), snapshot(here.evil)] == before
     assert not events

@@ -131,12 +131,13 @@ def test_a_swap_right_before_any_call_to_the_system(
         assert SECRET not in repr(result)
         match outcome(result):
             case Success(value):
-                assert value != SECRET
+                assert not method.startswith("read") or value in {"inside", b"inside"}
             case Failure():
                 failures += 1
                 failed(result)
         for path in world.root.rglob("*"):
-            assert path.is_symlink() or not path.is_file() or SECRET not in path.read_text()
+            # Nothing from outside, nothing empty, nothing half.
+            assert path.is_symlink() or not path.is_file() or path.read_text() in {"inside", "outside", "written"}
         if not acted[0]:
             assert isinstance(outcome(result), Success)
             break
@@ -188,6 +189,7 @@ def test_a_directory_that_is_moved_away_does_not_take_the_traversal_with_it(
 def test_going_up_does_not_arrive_where_a_directory_was_moved_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    number = 0
     for number in range(1, 100):
         case = tmp_path / str(number)
         (case / "root" / "a" / "b").mkdir(parents=True)
@@ -211,6 +213,7 @@ def test_what_is_there_before_and_after_a_swap_is_there_at_any_moment(
 ) -> None:
     """A link for a directory: in between nothing is missing."""
     for path in ("folder/file", "link/file", "folder/../link/file", "chain"):
+        number = 0
         for number in range(1, 100):
             root = tmp_path / f"{path}-{number}".replace("/", "-")
             for place in ("real", "folder"):

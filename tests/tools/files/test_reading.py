@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import World, failed, guarded, unchanged, within
+from canaries import IS_TOLD, World, failed, guarded, unchanged, watching, within
 
 from orca import FsTool
 from orca.tools import FileInfo
@@ -135,17 +135,25 @@ def test_what_is_no_regular_file_is_neither_read_nor_written_and_nothing_waits(k
         assert tool.remove("tree", recursive=True).unwrap().entries == 2
 
 
-def test_a_pipe_is_not_even_opened(world: World) -> None:
-    """Who opens one lets another process go on that waits for a reader."""
-    os.mkfifo(world.root / "pipe")
+@pytest.mark.parametrize("kind", NOT_FILES)
+def test_what_is_no_regular_file_is_not_even_opened(kind: str, world: World) -> None:
+    """Who opens a pipe lets another process go on that waits for a reader; who opens a device may set it going."""
+    (world.root / "held").mkdir()
+    (world.root / "own").write_text("own")
+    NOT_FILES[kind](world.root / "held" / kind)
+    tool, path = world.tool, f"held/{kind}"
+    with within(20), watching(world.root / "held") as events:
+        for method in (tool.read_text, tool.read_bytes):
+            failed(method(path))
+        failed(tool.edit_text(path, "x", "y"))
+        failed(tool.copy(path, "copy"))
+    assert not events
     with within(20):
-        failed(world.tool.read_text("pipe"))
-        failed(world.tool.write_text("pipe", "x"))
-        writer = os.open(world.root / "pipe", os.O_RDWR)  # nobody has it open: what is written stays in it
-        os.write(writer, b"kept")
-        failed(world.tool.read_text("pipe"))
-        assert os.read(writer, 4) == b"kept"
-        os.close(writer)
+        failed(tool.write_text(path, "x"))
+        failed(tool.copy("own", path, overwrite=True))
+    with watching(world.root) as events:
+        tool.read_text("own").unwrap()
+    assert bool(events) == IS_TOLD
 
 
 def test_nothing_outside_is_read_from_where_outside_is_allowed_but_regular_files(tmp_path: Path) -> None:
