@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from orca.errors import FileCause
 from orca.tools import WrittenFile
+from orca.tools.files import publishing
 from orca.tools.files.edits import edited
 from orca.tools.files.failures import Refused
 
@@ -124,6 +125,29 @@ def test_edits_of_one_file_from_many_threads_all_land(world: World) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(shout, words))
     assert (world.root / "file").read_text() == "".join(f"<{number}!!!!!!>" for number in range(8))
+
+
+def test_nothing_of_ours_is_put_in_place_while_an_edit_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between an edit's last look and its renaming: a write that landed there would be lost."""
+    held: list[bool] = []
+
+    def looked_at(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            held.append(publishing._publishing.locked())
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, call)
+
+    looked_at("rename")
+    looked_at("link")
+    world.tool.write_text("file", "a").unwrap()
+    world.tool.edit_text("file", "a", "b").unwrap()
+    world.tool.copy("file", "copy").unwrap()
+    world.tool.move("copy", "file", overwrite=True).unwrap()
+    assert held == [True] * 4
+    assert not publishing._publishing.locked()
 
 
 def test_an_edit_does_not_undo_what_others_wrote_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
