@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         recovery,
         to_wire,
     )
-    from orca.flows import command, flow, fs, git, typecheck
+    from orca.flows import command, flow, fs, gh, git, typecheck
     from orca.process import cancel_all
     from orca.results import Failure, OrcaError, Result, Success, collect, or_exit, or_raise, outcome, partition
-    from orca.tools import CommandTool, FsTool, GitTool, TypecheckTool
+    from orca.tools import CommandTool, FsTool, GitHubTool, GitTool, TypecheckTool
 
 _HOMES = {
     "errors": (
@@ -44,7 +44,7 @@ _HOMES = {
         "recovery",
         "to_wire",
     ),
-    "flows": ("command", "flow", "fs", "git", "typecheck"),
+    "flows": ("command", "flow", "fs", "gh", "git", "typecheck"),
     "process": ("cancel_all",),
     "results": (
         "Failure",
@@ -57,7 +57,7 @@ _HOMES = {
         "outcome",
         "partition",
     ),
-    "tools": ("CommandTool", "FsTool", "GitTool", "TypecheckTool"),
+    "tools": ("CommandTool", "FsTool", "GitHubTool", "GitTool", "TypecheckTool"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -70,6 +70,7 @@ __all__ = [
     "Failure",
     "FileSystemError",
     "FsTool",
+    "GitHubTool",
     "GitTool",
     "IoFailed",
     "NothingToCommit",
@@ -87,6 +88,7 @@ __all__ = [
     "command",
     "flow",
     "fs",
+    "gh",
     "git",
     "is_retryable",
     "or_exit",

@@ -10,17 +10,19 @@ from pathlib import Path
 import pytest
 import worlds.disk
 import worlds.german
+import worlds.github
 import worlds.hostile_display
 import worlds.remote
 import worlds.ssh_server
 import worlds.stand_ins
 from worlds.disk import Disk
+from worlds.github import GitHub
 from worlds.remote import Remote, Transport
 from worlds.repository import NEUTRAL_CONFIG, PATH, copy
 from worlds.ssh_server import SshServer
 
 # What would let the caller's machine into a test: families of variables by prefix, the others by name.
-STRAY_PREFIXES = ("GIT_", "LC_", "SSH_", "XDG_", "GNUPG", "GPG_", "GCM_", "CLICOLOR")
+STRAY_PREFIXES = ("GIT_", "GH_", "GITHUB_", "LC_", "SSH_", "XDG_", "GNUPG", "GPG_", "GCM_", "CLICOLOR")
 STRAY = {"LANGUAGE", "NO_COLOR", "FORCE_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "COLUMNS", "LINES"}
 STRAY |= {"PAGER", "EDITOR", "VISUAL", "EMAIL", "http_proxy", "https_proxy", "all_proxy"}
 
@@ -166,3 +168,11 @@ def old_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no `git` on PATH, nor anything else."""
     monkeypatch.setenv("PATH", str(worlds.stand_ins.no_git(tmp_path / "no-git")))
+
+
+@pytest.fixture
+def github(tmp_path: Path, remote: Remote, monkeypatch: pytest.MonkeyPatch) -> GitHub:
+    """A repository on GitHub, `octo/shop`, with `work` as its clone; the `gh` on PATH is a stand-in."""
+    world = worlds.github.github(tmp_path / "gh-stand-in", remote)
+    monkeypatch.setenv("PATH", f"{world.bin}:{PATH}")
+    return world

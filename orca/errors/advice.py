@@ -55,6 +55,7 @@ _COMMAND_WORDS: Final[dict[str, str]] = {
     "unborn": "needs a commit, and the branch has none",
     "auth": "was not let in by the remote",
     "network": "could not reach the remote",
+    "rate-limit": "was refused for now: too many requests were made",
     "other": "failed",
 }
 
@@ -94,8 +95,12 @@ _RECOVERY_BY_CAUSE: Final[dict[tuple[str, str], str]] = {
     ("CommandFailed", "dirty"): "Commit or set aside the changes first.",
     ("CommandFailed", "ignored-path"): "Leave the ignored paths out, or pass force=True.",
     ("CommandFailed", "dubious-ownership"): "Have a person add the repository to git's safe.directory.",
-    ("CommandFailed", "auth"): "Give git credentials that need no prompt: a credential helper, a token or a key.",
+    (
+        "CommandFailed",
+        "auth",
+    ): "Give git credentials that need no prompt: a credential helper, a token or a key; gh: GH_TOKEN.",
     ("CommandFailed", "network"): "Check the remote's address and the network, then try again.",
+    ("CommandFailed", "rate-limit"): "Wait until the time that stderr names, or some minutes, then try again.",
     ("CommandFailed", "no-upstream"): "Name the branch, or push it once with set_upstream=True.",
     ("CommandFailed", "checker-failed"): "Correct the checker's installation or configuration: nothing was checked.",
 }
@@ -120,8 +125,8 @@ def recovery(error: RuntimeError) -> str:
 def is_retryable(error: RuntimeError) -> bool:
     """Return whether the same call may succeed later without a change.
 
-    BackendFailed and IoFailed say it themselves; CommandFailed is retryable when it was locked out, had no network or
-    ran out of time; all else is not.
+    BackendFailed and IoFailed say it themselves; CommandFailed is retryable when it was locked out, had no network,
+    met a rate limit or ran out of time; all else is not.
 
     >>> from orca.errors import command_failed, is_retryable
     >>> is_retryable(command_failed("git fetch", 128, "", "", cause="network"))
@@ -131,7 +136,7 @@ def is_retryable(error: RuntimeError) -> bool:
         case BackendFailed() | IoFailed():
             return error.retryable
         case CommandFailed():
-            return error.cause in ("locked", "network", "timeout")
+            return error.cause in ("locked", "network", "rate-limit", "timeout")
         case _:
             return False
 

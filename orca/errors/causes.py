@@ -57,6 +57,8 @@ CommandCause: TypeAlias = Literal[
     "unborn",
     "auth",
     "network",
+    # of GitHub
+    "rate-limit",
     "other",
 ]
 BackendCause: TypeAlias = Literal[

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from orca.flows.context import Flow, command, flow, fs, git, typecheck
+from orca.flows.context import Flow, command, flow, fs, gh, git, typecheck
 
-__all__ = ["Flow", "command", "flow", "fs", "git", "typecheck"]
+__all__ = ["Flow", "command", "flow", "fs", "gh", "git", "typecheck"]

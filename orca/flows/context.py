@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from orca.tools import CommandTool, FsTool, GitTool, TypecheckTool
+    from orca.tools import CommandTool, FsTool, GitHubTool, GitTool, TypecheckTool
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,9 +38,10 @@ class Flow:
         command: CommandTool | None = None,
         typecheck: TypecheckTool | None = None,
         fs: FsTool | None = None,
+        gh: GitHubTool | None = None,
     ) -> None:
         self._cwd = absolute(cwd)
-        self._given = (git, command, typecheck, fs)
+        self._given = (git, command, typecheck, fs, gh)
 
     @property
     def cwd(self) -> Path:
@@ -81,6 +82,13 @@ class Flow:
         from orca.tools.files import FsTool
 
         return self._given[3] or FsTool(self.root)
+
+    @cached_property
+    def gh(self) -> GitHubTool:
+        """The GitHub tool at `root`."""
+        from orca.tools.github import GitHubTool
+
+        return self._given[4] or GitHubTool(self.root)
 
     def bind(self, fn: Callable[P, T]) -> Callable[P, T]:
         """Return `fn` such that it runs in this flow, in whatever thread it is called.
@@ -143,18 +151,19 @@ def flow(
     command: CommandTool | None = None,
     typecheck: TypecheckTool | None = None,
     fs: FsTool | None = None,
+    gh: GitHubTool | None = None,
 ) -> Flow:
     """Return the context of work in `cwd`: inside its `with`, `git()`, `fs()` and their like are its tools.
 
-    `git`, `fs` and `typecheck` are rooted at the top of the worktree that holds `cwd`, `command` at `cwd`; a tool that
-    is given is used instead. Threads made by `map` and functions made by `bind` carry the flow with them.
+    `git`, `fs`, `typecheck` and `gh` are rooted at the top of the worktree that holds `cwd`, `command` at `cwd`; a tool
+    that is given is used instead. Threads made by `map` and functions made by `bind` carry the flow with them.
 
     >>> from orca import command, flow
     >>> with flow("/") as run:
     ...     command().run("pwd").unwrap().stdout
     '/\\n'
     """
-    return Flow(cwd, git=git, command=command, typecheck=typecheck, fs=fs)
+    return Flow(cwd, git=git, command=command, typecheck=typecheck, fs=fs, gh=gh)
 
 
 def git() -> GitTool:
@@ -177,6 +186,15 @@ def fs() -> FsTool:
     'a\\n'
     """
     return (_here() or Flow(".")).fs
+
+
+def gh() -> GitHubTool:
+    """Return the current flow's GitHub tool; without a flow, one for the current worktree.
+
+    >>> from orca import gh
+    >>> request = gh().pull_request("fix/total")
+    """
+    return (_here() or Flow(".")).gh
 
 
 def command() -> CommandTool:

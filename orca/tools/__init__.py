@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orca.tools.commands import CommandResult, CommandTool
     from orca.tools.files import FileInfo, FsTool, MovedFile, RemovedFile, WrittenFile
+    from orca.tools.github import (
+        Check,
+        Checks,
+        Comment,
+        GitHubTool,
+        Issue,
+        MergedPullRequest,
+        PullRequest,
+        Review,
+        ReviewComment,
+    )
     from orca.tools.repository import (
         Branch,
         Commit,
@@ -26,6 +37,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "commands": ("CommandResult", "CommandTool"),
     "files": ("FileInfo", "FsTool", "MovedFile", "RemovedFile", "WrittenFile"),
+    "github": (
+        "Check",
+        "Checks",
+        "Comment",
+        "GitHubTool",
+        "Issue",
+        "MergedPullRequest",
+        "PullRequest",
+        "Review",
+        "ReviewComment",
+    ),
     "repository": (
         "Branch",
         "Commit",
@@ -46,21 +68,30 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Branch",
+    "Check",
+    "Checks",
     "CommandResult",
     "CommandTool",
+    "Comment",
     "Commit",
     "FileChange",
     "FileInfo",
     "FsTool",
+    "GitHubTool",
     "GitTool",
+    "Issue",
     "LogEntry",
+    "MergedPullRequest",
     "MovedFile",
     "Pathspec",
     "Pull",
+    "PullRequest",
     "Push",
     "RefUpdate",
     "Remote",
     "RemovedFile",
+    "Review",
+    "ReviewComment",
     "Status",
     "StatusEntry",
     "TypecheckReport",
