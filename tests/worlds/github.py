@@ -9,7 +9,16 @@ from typing import Any
 from .remote import Remote
 from .repository import commit, git, script
 
-STAND_IN = Path(__file__).with_name("gh_stand_in.py")
+TESTS = Path(__file__).parent.parent
+PROGRAM = f"""#!{sys.executable} -SE
+import os, sys
+sys.path.insert(0, {str(TESTS)!r})
+from worlds.gh_stand_in import main
+code = main()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
+"""
 NAME = "octo/shop"
 
 
@@ -83,8 +92,7 @@ def suite(state: str = "completed", runs: int = 1) -> dict[str, object]:
 
 def github(directory: Path, remote: Remote) -> GitHub:
     """The stand-in in a new directory, and the remote's `work` as a clone of what it stands for."""
-    text = STAND_IN.read_text()
-    script(directory / "gh", f"#!{sys.executable} -SE\n{text}")
+    script(directory / "gh", PROGRAM)
     world = GitHub(directory, remote)
     (directory / "state.json").write_text(
         json.dumps(

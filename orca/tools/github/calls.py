@@ -169,7 +169,7 @@ class Call:
         host = () if self._place.host is None else ("--hostname", self._place.host)
         headers = (word for header in _HEADERS for word in ("--header", header))
         fed = () if body is None else ("--input", "-")  # by stdin: an argv is for everybody on the machine to see
-        return process.run(
+        ended = process.run(
             ("gh", "api", "--include", "--method", method, *host, *headers, *fed, url),
             cwd=self.root,
             env=neutral.environment(),
@@ -178,6 +178,7 @@ class Call:
             limit=_LARGEST_BYTES,
             cancel=self._cancel,
         )
+        return ended._replace(argv=("gh", "api", "--method", method, *host, url))
 
     def _failed(self, ended: Ended, answer: Answer | None, url: str, reads: bool) -> CommandFailed:
         said: list[str | None] = [ended.stderr.decode("utf-8", "replace").strip()]
