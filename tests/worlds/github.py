@@ -1,5 +1,6 @@
 """A repository on GitHub that is none: the stand-in `gh` on PATH, and the state that it keeps."""
 
+import fcntl
 import json
 import sys
 from dataclasses import dataclass
@@ -35,13 +36,17 @@ class GitHub:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that GitHub knows, as it is now."""
+        """All that GitHub knows, as it is now; it is replaced whole, so that no reader needs the lock."""
         found: dict[str, Any] = json.loads((self.bin / "state.json").read_text())
         return found
 
     def set(self, **changes: object) -> None:
         """Changes what GitHub knows."""
-        (self.bin / "state.json").write_text(json.dumps(self.state | changes))
+        with (self.bin / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            fresh = self.bin / "state.json.new"
+            fresh.write_text(json.dumps(self.state | changes))
+            fresh.replace(self.bin / "state.json")
 
     def fault(self, kind: str, match: str = "", times: int = 1000) -> None:
         """From now on requests that fit (`METHOD endpoint`) meet a fault, so many times."""

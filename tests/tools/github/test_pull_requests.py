@@ -209,10 +209,11 @@ def test_a_request_that_got_no_answer_is_looked_for(github: GitHub) -> None:
     assert (request.number, request.created) == (1, True)
 
 
+@pytest.mark.slow
 def test_one_that_ran_out_of_time_is_named_by_the_failure(github: GitHub) -> None:
     github.branch()
     github.fault("hang-after", "^POST")
-    error = failed(GitHubTool(github.work).create_pull_request("Fix", "", timeout=4))
+    error = failed(GitHubTool(github.work).create_pull_request("Fix", "", timeout=8))
     assert (error.cause, error.effect) == ("timeout", "landed")
     assert str(error).endswith("pull request 1 is there: https://github.com/octo/shop/pull/1")
 
