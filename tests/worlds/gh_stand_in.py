@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -162,8 +163,8 @@ def play(kind: str, request: Request) -> None:
             raise Exit(0, "")
         case "moved":
             raise Refusal(307, "Moved Permanently")
-        case "hang":
-            time.sleep(100000)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
         case _ if kind.startswith("http:"):
             raise Refusal(int(kind[5:]), "Server Error")
 
