@@ -78,7 +78,7 @@ CLOSED_SETS: dict[Any, str] = {
     CommandCause: """exit signal timeout cancelled not-found not-executable bad-format bad-interpreter bad-cwd
         bad-argument too-long refused checker-failed not-a-repository dubious-ownership identity-missing signing-failed
         hook-failed locked conflict dirty ignored-path unknown-path unknown-ref bad-ref-name ref-conflict
-        unknown-remote no-upstream detached unborn auth network other""",
+        unknown-remote no-upstream detached unborn auth network rate-limit other""",
     BackendCause: """not-installed auth rate-limit usage-limit overloaded network bad-model bad-request
         context-overflow max-turns budget permission session-not-found timeout stalled cancelled protocol crashed
         other""",
@@ -334,7 +334,7 @@ def test_recovery_says_what_to_do_for_every_tag_and_more_for_some_causes() -> No
 
 def test_what_may_help_to_try_again() -> None:
     retryable = {cause for cause in get_args(CommandCause) if is_retryable(command_failed("x", 1, "", "", cause=cause))}
-    assert retryable == {"locked", "network", "timeout"}
+    assert retryable == {"locked", "network", "rate-limit", "timeout"}
     for cause in get_args(BackendCause):
         assert is_retryable(backend_failed("pi", "", cause=cause, retryable=True))
         assert not is_retryable(backend_failed("pi", "", cause=cause, retryable=False))

@@ -84,7 +84,8 @@ class Repository:
         number = int(self.request.query.get("page", "1"))
         part = rows[(number - 1) * size : number * size]
         links = {"Link": f'<{API}{self.request.path}?page={number + 1}>; rel="next", <{API}x?page=9>; rel="last"'}
-        return status, {**body, key: part} if key else part, links if number * size < len(rows) else {}
+        shown = part if isinstance(body, list) else {**body, str(key): part}
+        return status, shown, links if number * size < len(rows) else {}
 
     # The repository and its branches.
 

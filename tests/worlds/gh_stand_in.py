@@ -167,6 +167,8 @@ def play(kind: str, request: Request) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case _ if kind.startswith("http:"):
             raise Refusal(int(kind[5:]), "Server Error")
+        case _:  # it comes after the work
+            pass
 
 
 def printed(request: Request, status: int, body: Json, headers: dict[str, str]) -> None:

@@ -114,12 +114,13 @@ class IssueOperations(Located):
 
 def parse_issue(found: Record) -> Issue:
     """Return the issue that GitHub describes."""
+    reason: IssueReason = found.word("state_reason", _REASONS, "unknown")
     return Issue(
         number=found.number("number"),
         url=found.text("html_url"),
         title=found.text("title"),
         state=found.word("state", _STATES, "unknown"),
-        reason=found.word("state_reason", _REASONS, "unknown") if found.has("state_reason") else None,
+        reason=reason if found.has("state_reason") else None,
         body=found.text_or_none("body") or "",
         author=login(found.record_or_none("user")),
         labels=tuple(label.text("name") for label in found.records("labels")),
