@@ -16,16 +16,18 @@ from orca.results import Failure, Result, Success
 from orca.tools.arguments import absolute, environment, seconds
 from orca.tools.typecheckers.checker import Checker, Reading, Request, not_an_option
 from orca.tools.typecheckers.mypy import MYPY
-from orca.tools.typecheckers.places import find_program, search_path, virtual_environments
+from orca.tools.typecheckers.places import activated, find_program, search_path, virtual_environments
 from orca.tools.typecheckers.pyright import BASEDPYRIGHT, PYRIGHT
 from orca.tools.typecheckers.settings import Settings, Unreadable, directories, find
+from orca.tools.typecheckers.tsc import TSC
+from orca.tools.typecheckers.ty import TY
 
 CheckerName: TypeAlias = Literal["auto", "mypy", "pyright", "basedpyright", "ty", "tsc"]
 
 # In the order in which "auto" prefers them.
-_CHECKERS: Final[Mapping[str, Checker]] = {checker.name: checker for checker in (MYPY, BASEDPYRIGHT, PYRIGHT)}
+_CHECKERS: Final[Mapping[str, Checker]] = {checker.name: checker for checker in (MYPY, BASEDPYRIGHT, PYRIGHT, TY, TSC)}
 
-# What a caller's terminal, editor and language would change in the answer, and what would print beside it.
+# What a caller's terminal, editor, language and CI would change in the answer, and what would print or write beside it.
 _NEUTRAL: Final[Mapping[str, str | None]] = {
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "C",
@@ -38,6 +40,11 @@ _NEUTRAL: Final[Mapping[str, str | None]] = {
     "MYPY_FORCE_TERMINAL_WIDTH": None,
     "NODE_NO_WARNINGS": "1",
     "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+    "CI_PROJECT_DIR": None,  # ty's paths would be relative to it
+    "TY_CONFIG_FILE": None,
+    "TY_LOG": None,
+    "TY_LOG_PROFILE": None,
+    "TY_MEMORY_REPORT": None,
 }
 
 # These say something about the call, all others that the checker could not do its work.
@@ -112,8 +119,6 @@ class TypecheckTool:
         deadline = time.monotonic() + seconds(timeout)
         if checker not in get_args(CheckerName):
             raise ValueError(f"checker must be one of {', '.join(get_args(CheckerName))}, not {checker!r}")
-        if checker in ("ty", "tsc"):
-            return Failure(unsupported_feature(f"checker {checker}", "this version of orca does not run it"))
         if not os.path.isdir(self._root):
             return Failure(self._not_run(_command(checker), "no such directory", cause="bad-cwd"))
         chosen = self._choose(checker)
@@ -132,18 +137,17 @@ class TypecheckTool:
             program=program,
             interpreter=find_program(virtual_environments(self._root, env), "python", "python3"),
         )
+        env = activated(env, folders, request.interpreter)
         if row.settle is not None:
             row.settle(self._root, deadline)
-        ended = process.run(
-            [program, *row.arguments(request)],
-            cwd=self._root,
-            env={**env, "PATH": os.pathsep.join(folders)},  # pyright asks the python that it finds there
-            deadline=deadline,
-        )
-        if ended.cause != "exit":
-            cause = ended.cause if ended.cause in _CAUSES_OF_THE_CALL else "checker-failed"
-            return Failure(process.failed(ended, cause=cause))
-        return _result(row, ended, row.read(ended))
+        runs: list[Ended] = []
+        for arguments in row.runs(request):
+            ended = process.run([program, *arguments], cwd=self._root, env=env, deadline=deadline)
+            if ended.cause != "exit":
+                cause = ended.cause if ended.cause in _CAUSES_OF_THE_CALL else "checker-failed"
+                return Failure(process.failed(ended, cause=cause))
+            runs.append(ended)
+        return _result(row, row.read(request, runs))
 
     def _choose(self, name: CheckerName) -> tuple[Checker, Settings | None] | RuntimeError:
         """The checker and its settings: what the nearest directory says decides."""
@@ -158,6 +162,8 @@ class TypecheckTool:
                     return row, found
         if name != "auto":
             return rows[0], None
+        if not os.path.isdir(self._root):  # it went while its settings were looked for
+            return self._not_run(_command(name), "no such directory", cause="bad-cwd")
         looked_for = ", ".join(str(source) for row in rows for source in row.configured_by)
         return unsupported_feature("type checking", f"no checker is configured in {self._root} ({looked_for})")
 
@@ -171,8 +177,9 @@ def _command(name: CheckerName) -> str:
     return "typecheck" if name == "auto" else name
 
 
-def _result(row: Checker, ended: Ended, reading: Reading) -> Result[TypecheckReport, RuntimeError]:
-    stdout, stderr = ended.stdout.decode("utf-8", "replace"), reading.stderr.decode("utf-8", "replace")
+def _result(row: Checker, reading: Reading) -> Result[TypecheckReport, RuntimeError]:
+    ended = reading.ended
+    stdout, stderr = ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace")
     match reading.verdict:
         case "clean":
             return Success(
@@ -189,4 +196,4 @@ def _result(row: Checker, ended: Ended, reading: Reading) -> Result[TypecheckRep
                 )
             )
         case "failed":
-            return Failure(process.failed(ended._replace(stderr=reading.stderr), cause="checker-failed"))
+            return Failure(process.failed(ended, cause="checker-failed"))
