@@ -99,6 +99,4 @@ def _start(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 PYRIGHT: Final = Checker("pyright", (_FILE, _SECTION), _runs, _read)
-BASEDPYRIGHT: Final = Checker(
-    "basedpyright", (_BASED_SECTION,), _based_runs, _based_read, also_reads=(_FILE, _SECTION)
-)
+BASEDPYRIGHT: Final = Checker("basedpyright", (_BASED_SECTION,), _based_runs, _based_read, also_reads=(_FILE, _SECTION))

@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place where a checker looks: a file and the section of it; "" where the whole file is the section, None where it
-    is not read."""
+    """One place where a checker looks: a file and the section of it.
+
+    A section of "" is the whole file; one of None is not read, and the file is all that is known.
+    """
 
     file: str
     section: str | None

@@ -25,6 +25,7 @@ _DIAGNOSTIC: Final = re.compile(
     rb"(?:(?P<path>\S.*?)\((?P<line>\d{1,9}),(?P<column>\d{1,9})\): )?"
     rb"(?P<severity>error|warning|suggestion|message) (?P<code>TS\d{1,9}): (?P<message>.*)"
 )
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("failed", "errors", "clean")
 # An import of a project that it references, and that has not been built: nothing is known of what is imported.
 _NOT_BUILT: Final = "TS6305"
 
@@ -52,7 +53,9 @@ def _read(request: Request, runs: list[Ended]) -> Reading:
     outputs = [parse_tsc(ended.stdout, spellings(root)) for ended in runs]
     files = {os.path.realpath(file) for output in outputs for file in output.files}
     own = {file for file in files if "/node_modules/" not in f"/{located(file, (root,))}"}
-    verdicts = [_verdict(ended, output, root, files) for ended, output in zip(runs, outputs, strict=True)]
+    verdicts: list[Verdict] = [
+        _verdict(ended, output, root, files) for ended, output in zip(runs, outputs, strict=True)
+    ]
     found = tuple(dict.fromkeys(found for output in outputs for found in output.diagnostics))
     ended = _joined(runs, outputs, verdicts)
     version = _installed_version(request.program)
@@ -97,7 +100,7 @@ def _within(file: str, places: list[str]) -> bool:
 
 def _joined(runs: list[Ended], outputs: list[Output], verdicts: list[Verdict]) -> Ended:
     """All runs as one: the first of the worst, with the outputs of all."""
-    worst = next(verdict for verdict in ("failed", "errors", "clean") if verdict in verdicts)
+    worst = next(verdict for verdict in _WORST_FIRST if verdict in verdicts)
     text, stderr = b"".join(output.text for output in outputs), b"".join(run.stderr for run in runs)
     return runs[verdicts.index(worst)]._replace(stdout=text, stderr=stderr)
 
@@ -148,6 +151,8 @@ def _installed_version(program: str) -> str | None:
                 match json.load(file):
                     case {"name": "typescript", "version": str(version)}:
                         return version
+                    case _:
+                        pass
         except (OSError, ValueError, RecursionError):
             continue
     return None
