@@ -421,6 +421,14 @@ def test_the_packages_of_the_projects_environment_are_seen(root: Path, name: Nam
     assert [(found.line, found.column) for found in error.diagnostics if found.severity == "error"] == [(3, 14)]
 
 
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_active_environment_that_is_gone_is_none(root: Path, name: Name, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(root, {"cart.py": GOOD})
+    monkeypatch.setenv("VIRTUAL_ENV", "/nowhere")
+    report(TypecheckTool(root).run("cart.py", checker=name))
+
+
 # What is checked.
 
 

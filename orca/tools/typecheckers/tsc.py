@@ -100,9 +100,9 @@ def _within(file: str, places: list[str]) -> bool:
 
 def _joined(runs: list[Ended], outputs: list[Output], verdicts: list[Verdict]) -> Ended:
     """All runs as one: the first of the worst, with the outputs of all."""
-    worst = next(verdict for verdict in _WORST_FIRST if verdict in verdicts)
+    worst = min(range(len(runs)), key=lambda run: _WORST_FIRST.index(verdicts[run]))
     text, stderr = b"".join(output.text for output in outputs), b"".join(run.stderr for run in runs)
-    return runs[verdicts.index(worst)]._replace(stdout=text, stderr=stderr)
+    return runs[worst]._replace(stdout=text, stderr=stderr)
 
 
 def parse_tsc(stdout: bytes, roots: tuple[str, ...]) -> Output:
