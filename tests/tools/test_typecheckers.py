@@ -427,6 +427,9 @@ def test_an_active_environment_that_is_gone_is_none(root: Path, name: Name, monk
     put(root, {"cart.py": GOOD})
     monkeypatch.setenv("VIRTUAL_ENV", "/nowhere")
     report(TypecheckTool(root).run("cart.py", checker=name))
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / ".venv/bin/python").symlink_to(sys.executable)  # and nothing else that makes it one
+    report(TypecheckTool(root).run("cart.py", checker=name))
 
 
 # What is checked.

@@ -28,8 +28,9 @@ def search_path(root: str, env: Mapping[str, str]) -> tuple[str, ...]:
 def activated(env: Mapping[str, str], folders: Iterable[str], interpreter: str | None) -> dict[str, str]:
     """Return `env` as it is where the environment of the interpreter is active: checkers ask it for packages."""
     active = {name: value for name, value in env.items() if name != "VIRTUAL_ENV"}
-    if interpreter is not None:
-        active["VIRTUAL_ENV"] = os.path.dirname(os.path.dirname(interpreter))
+    home = os.path.dirname(os.path.dirname(interpreter)) if interpreter else "/"
+    if os.path.isfile(os.path.join(home, "pyvenv.cfg")):  # ty refuses to run in one that is broken
+        active["VIRTUAL_ENV"] = home
     return {**active, "PATH": os.pathsep.join(folders)}
 
 
