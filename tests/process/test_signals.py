@@ -295,6 +295,8 @@ go()
 def test_interrupts_at_random_moments_leave_nothing() -> None:
     code = """
 script = f"sleep {MARK} >/dev/null 2>&1 & exec true"
+go(script=script)
+go(timeout=0.1)  # an interrupt in the first import of a module would be of the module
 while True:
     try:
         tell(go=True)
@@ -319,6 +321,7 @@ while True:
 def test_signals_at_random_moments_of_busy_workers_leave_nothing() -> None:
     code = """
 go(script=":")
+go(timeout=0.1)
 def work(number):
     if number == 0:
         tell(go=True)
