@@ -27,6 +27,7 @@ class _Bell:
 
     reader = -1
     writer = -1
+    inode = -1
     unanswered = False
     rung_at = 0.0
 
@@ -45,11 +46,12 @@ def reader() -> int | None:
     if threading.current_thread() is threading.main_thread():
         return None
     with _making:
-        if _Bell.reader < 0:
+        if not _is_ours(_Bell.reader):
             try:
                 _Bell.reader, _Bell.writer = os.pipe()
             except OSError:
                 return None
+            _Bell.inode = os.fstat(_Bell.reader).st_ino
             os.set_blocking(_Bell.reader, False)
             os.set_blocking(_Bell.writer, False)
             _Bell.unanswered = True  # only the main thread can ask Python to write to it
@@ -94,12 +96,20 @@ def forget() -> None:
     _making = threading.Lock()
     if _Bell.writer >= 0:
         _write_to(-1)
-        os.close(_Bell.reader)
-        os.close(_Bell.writer)
+    for fd in filter(_is_ours, (_Bell.reader, _Bell.writer)):
+        os.close(fd)
     _Bell.reader = _Bell.writer = -1
     _Bell.unanswered = False
     if signal.getsignal(_RING) is _answer:
         signal.signal(_RING, signal.SIG_DFL)
+
+
+def _is_ours(fd: int) -> bool:
+    """Whether the host has not closed it, so that the number may be of another file by now."""
+    try:
+        return fd >= 0 and os.fstat(fd).st_ino == _Bell.inode
+    except OSError:
+        return False
 
 
 def _write_to(fd: int) -> None:
