@@ -19,7 +19,8 @@ from orca.process import interrupts
 
 _RING: Final = signal.SIGURG  # ignored by default, so that one which comes too late harms nobody
 _WAITED_FOR: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AGAIN_S: Final = 0.1
+_FIRST_S: Final = 0.1
+_LAST_S: Final = 5.0  # one that is long in foreign code shall not be disturbed all the time
 
 
 class _Bell:
@@ -30,6 +31,7 @@ class _Bell:
     inode = -1
     unanswered = False
     rung_at = 0.0
+    again_s = _FIRST_S
 
 
 _making = threading.Lock()
@@ -42,8 +44,11 @@ def install() -> None:
 
 
 def reader() -> int | None:
-    """Return what a run has to poll, None where it need not: in the main thread, or where no descriptor is left."""
-    if threading.current_thread() is threading.main_thread():
+    """Return what a run has to poll; None where it need not or cannot hear.
+
+    That is in the main thread, where the ring is another's, and where no descriptor is left.
+    """
+    if threading.current_thread() is threading.main_thread() or signal.getsignal(_RING) is not _answer:
         return None
     with _making:
         if not _is_ours(_Bell.reader):
@@ -54,8 +59,7 @@ def reader() -> int | None:
             _Bell.inode = os.fstat(_Bell.reader).st_ino
             os.set_blocking(_Bell.reader, False)
             os.set_blocking(_Bell.writer, False)
-            _Bell.unanswered = True  # only the main thread can ask Python to write to it
-            _ring()
+            _call()  # only the main thread can ask Python to write to it
     return _Bell.reader
 
 
@@ -66,17 +70,17 @@ def hear() -> None:
     except OSError:  # another run has read them
         return
     if any(signum in came for signum in _WAITED_FOR):
-        _Bell.unanswered = True
-        _ring()
+        _call()
 
 
 def patience() -> float | None:
     """Return how many seconds may pass until the next call, having rung again if need be; None where all is quiet."""
     if not _Bell.unanswered:
         return None
-    if time.monotonic() - _Bell.rung_at >= _AGAIN_S:
+    if time.monotonic() - _Bell.rung_at >= _Bell.again_s:
+        _Bell.again_s = min(2 * _Bell.again_s, _LAST_S)
         _ring()
-    return _AGAIN_S
+    return _Bell.again_s
 
 
 def listen() -> None:
@@ -116,6 +120,11 @@ def _write_to(fd: int) -> None:
     before = signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
     if before not in (-1, _Bell.writer):
         signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+
+
+def _call() -> None:
+    _Bell.unanswered, _Bell.again_s = True, _FIRST_S
+    _ring()
 
 
 def _ring() -> None:

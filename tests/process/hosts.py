@@ -29,6 +29,10 @@ def go(*_, script=TREE, **given):
 def tell(**words):
     print(json.dumps(words), flush=True)
 
+def awake(until=lambda: False):
+    while not until():  # pause() and a lock sleep through a signal that comes just before
+        time.sleep(0.05)
+
 def causes(answers):
     return [(answer.failure().cause, answer.failure().exit_code) for answer in answers]
 """

@@ -143,7 +143,9 @@ assert signal.getsignal(signal.SIGTERM) is own
 assert signal.getsignal(signal.SIGHUP) is signal.default_int_handler
 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 print("kept", flush=True)
-signal.pause()
+import time
+while True:
+    time.sleep(0.05)
 """
     with host(_loaded_after(setting, then)) as running:
         running.says("kept")
@@ -352,7 +354,9 @@ def own(signum, frame):
     cancel_all("own")
     tell(cancelled=True)
 signal.signal(signal.SIGTERM, own)
-threading.Thread(target=lambda: tell(causes=causes([go()]))).start()
+worker = threading.Thread(target=lambda: tell(causes=causes([go()])))
+worker.start()
+awake(lambda: not worker.is_alive())
 """
     with host(code) as running:
         running.says('{"starting": true}')
