@@ -111,7 +111,7 @@ class Host:
     def signal(self, signum: signal.Signals) -> None:
         os.kill(self.process.pid, signum)
 
-    def ends(self, code: int, within: float = 3.0) -> str:
+    def ends(self, code: int, within: float = 15.0) -> str:
         """Asserts that it ends with this exit status and leaves no process; returns the rest of its output."""
         by = time.monotonic() + within
         try:

@@ -59,7 +59,7 @@ for number in range(3):
             running.hear(str(int(signal.SIGINT)))
             running.says(json.dumps({"interrupted": number}))
             running.says('{"still": false}')
-        running.ends(0, within=10)
+        running.ends(0, within=20)
 
 
 def test_a_main_thread_that_does_not_answer_is_rung_again() -> None:

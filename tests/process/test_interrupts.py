@@ -52,7 +52,7 @@ def test_a_block_of_another_thread_holds_nothing_back() -> None:
     with host(BLOCK.replace("WAY", way).replace("SIGNALS", "1")) as running:
         running.says('{"inside": true}')
         running.signal(signal.SIGTERM)
-        assert running.process.wait(3) == -15
+        assert running.process.wait(15) == -15
         assert running.ends(-15) == ""
 
 
