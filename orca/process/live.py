@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from orca.process import interrupts, tree
+from orca.process import bell, interrupts, tree
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -77,6 +77,7 @@ def resume() -> None:
     if threading.current_thread() is threading.main_thread():
         _stopping.now = False
         _install()
+        bell.listen()
 
 
 def cancel_all(reason: str = "cancelled") -> None:
@@ -129,8 +130,7 @@ def kill(roots: Mapping[str, int | None], found: Sequence[Process]) -> None:
 def _handle(signum: int, frame: FrameType | None) -> None:
     """End all that runs, then do what would have happened without us, with the same exit status.
 
-    Python calls this in the main thread alone, between two of its steps. The system may give the signal to another
-    thread; a main thread that sleeps on a lock then acts on it when it wakes, which our own waits do twice a second.
+    Python calls this in the main thread alone, between two of its steps; one that sleeps is woken by the bell.
     """
     if interrupts.postponed(signum):
         return
@@ -156,6 +156,7 @@ def _install() -> None:
         _replaced[signum] = before = signal.getsignal(signum)
         if before is signal.SIG_DFL or (signum == signal.SIGINT and before is signal.default_int_handler):
             signal.signal(signum, _handle)
+    bell.install()
 
 
 def _before_fork() -> None:
@@ -174,6 +175,7 @@ def _after_fork_in_child() -> None:
     _stopping.now = False
     _stopping.handlers = 0
     interrupts.forget()
+    bell.forget()
     for signum, before in _replaced.items():
         if signal.getsignal(signum) is _handle:
             signal.signal(signum, before)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from orca.errors import CommandCause
-from orca.process import live, tree
+from orca.process import bell, live, tree
 from orca.process.capture import Capture, LogFile
 from orca.process.start import NotStarted, start
 
@@ -96,12 +96,13 @@ def run(
     try:
         if not live.enter(this):
             return not_run("cancelled", "everything is being stopped")
+        signals = bell.reader()  # before the program can be seen: whoever sees it may send one
         log_file = None if log is None else LogFile(log)
         program = start(words, cwd, tree.tagged(env, this.token), stdin=fed is not None)
         if isinstance(program, NotStarted):
             return not_run(program.cause, program.message)
         this.pid = program.pid
-        session = _Session(program, this, input=fed, limit=limit, on_line=on_line, log=log_file)
+        session = _Session(program, this, input=fed, limit=limit, on_line=on_line, log=log_file, signals=signals)
         why = session.follow(deadline, cancel)
         if why is None:
             session.end_group(keep_background)
@@ -172,6 +173,7 @@ class _Session:
         limit: int | None,
         on_line: Callable[[Stream, str], object] | None,
         log: LogFile | None,
+        signals: int | None,
     ) -> None:
         assert program.stdout is not None
         assert program.stderr is not None
@@ -196,6 +198,9 @@ class _Session:
             os.set_blocking(self._stdin, False)
             self._poller.register(self._stdin, select.POLLOUT)
         self._pidfd = self._open_pidfd()
+        self._signals = signals
+        if self._signals is not None:
+            self._poller.register(self._signals, select.POLLIN)
 
     def close(self) -> None:
         """Leave neither a zombie nor an open descriptor, however the run ended."""
@@ -222,6 +227,8 @@ class _Session:
                     break
                 return "timeout"
             tick = _TICK_S if cancel is not None or (self._pidfd is None and not self._exited) else _LONGEST_POLL_S
+            if (patience := bell.patience()) is not None:
+                tick = min(tick, patience)
             if self._poll(min(deadline - now, tick)):
                 deadline = min(deadline, time.monotonic() + _LINGER_S)
         self._end_lines()
@@ -284,6 +291,8 @@ class _Session:
         for fd, event in self._poller.poll(max(0, timeout) * 1000):
             if fd == self._pidfd:
                 self._note_exit()
+            elif fd == self._signals:
+                self._hear(event)
             elif fd == self._stdin:
                 self._feed(event)
             elif not self._open[fd].read():
@@ -292,6 +301,14 @@ class _Session:
         if self._pidfd is None and not self._exited and self._has_exited():
             self._note_exit()
         return self._exited and not had_exited
+
+    def _hear(self, event: int) -> None:
+        assert self._signals is not None
+        if event & select.POLLIN:
+            bell.hear()
+        else:  # the host closed it
+            self._poller.unregister(self._signals)
+            self._signals = None
 
     def _feed(self, event: int) -> None:
         assert self._stdin is not None

@@ -29,6 +29,10 @@ def go(*_, script=TREE, **given):
 def tell(**words):
     print(json.dumps(words), flush=True)
 
+def awake(until=lambda: False):
+    while not until():  # pause() and a lock sleep through a signal that comes just before
+        time.sleep(0.05)
+
 def causes(answers):
     return [(answer.failure().cause, answer.failure().exit_code) for answer in answers]
 """
@@ -107,7 +111,7 @@ class Host:
     def signal(self, signum: signal.Signals) -> None:
         os.kill(self.process.pid, signum)
 
-    def ends(self, code: int, within: float = 3.0) -> str:
+    def ends(self, code: int, within: float = 15.0) -> str:
         """Asserts that it ends with this exit status and leaves no process; returns the rest of its output."""
         by = time.monotonic() + within
         try:

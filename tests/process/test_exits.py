@@ -82,7 +82,7 @@ tell(causes=causes(answers), effects=[answer.failure().effect for answer in answ
 tell(timeout=causes([go(timeout=0.3)]))
 """
     with host(code) as running:
-        first, second = map(json.loads, running.ends(0, within=10).splitlines())
+        first, second = map(json.loads, running.ends(0, within=20).splitlines())
     assert first == {"causes": [["other", None]] * 4, "effects": ["unknown"] * 4, "live": 0}
     assert second == {"timeout": [["timeout", None]]}
 
@@ -93,7 +93,7 @@ answer = go(script="(sleep 0.2; echo) & exit 7", ok_codes=(0, 7), on_line=lambda
 tell(causes=causes([answer]))
 """
     with host(code) as running:
-        assert json.loads(running.ends(0, within=10)) == {"causes": [["other", None]]}
+        assert json.loads(running.ends(0, within=20)) == {"causes": [["other", None]]}
 
 
 def test_a_program_that_reads_to_the_end_ends_though_our_own_input_stays_open() -> None:

@@ -23,7 +23,7 @@ try:
     WAY
 except KeyboardInterrupt:
     tell(interrupted=True)
-    signal.pause()
+    awake()
 """
 
 
@@ -48,11 +48,11 @@ def test_a_second_signal_is_not_lost_to_the_first() -> None:
 
 
 def test_a_block_of_another_thread_holds_nothing_back() -> None:
-    way = "t = threading.Thread(target=wait, daemon=True); t.start(); t.join()"
+    way = "t = threading.Thread(target=wait, daemon=True); t.start(); awake(lambda: not t.is_alive())"
     with host(BLOCK.replace("WAY", way).replace("SIGNALS", "1")) as running:
         running.says('{"inside": true}')
         running.signal(signal.SIGTERM)
-        assert running.process.wait(3) == -15
+        assert running.process.wait(15) == -15
         assert running.ends(-15) == ""
 
 
@@ -64,7 +64,7 @@ with deferred():
     if pid == 0:
         command().run("true")
         tell(child=True)
-        signal.pause()
+        awake()
     sys.stdin.readline()
     os.kill(pid, signal.SIGTERM)
     tell(status=os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

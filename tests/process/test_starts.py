@@ -200,7 +200,7 @@ tell(causes=causes([
         closed = _file(Path(directory, "closed/tool")).parent
         closed.chmod(0o700)
         other.hear(str(closed))
-        told = json.loads(other.ends(0, within=10))
+        told = json.loads(other.ends(0, within=20))
     assert told["causes"] == [["bad-cwd", None], ["bad-cwd", None], ["not-executable", None]]
 
 

@@ -70,19 +70,19 @@ def test_nothing_of_a_cancelled_tree_is_left(shape: str, mark: str) -> None:
     assert isinstance(error, CommandFailed)
     assert (error.cause, error.exit_code, error.effect, error.stdout) == ("cancelled", None, "unknown", "up\n")
     assert left == {}
-    assert took < 3
+    assert took < 15
     assert not live._live
 
 
 @pytest.mark.parametrize("shape", ["new session", "double fork", "term ignored", "stopped"])
 def test_nothing_of_a_tree_whose_time_is_over_is_left(shape: str, mark: str) -> None:
     started = time.monotonic()
-    error = command().run("bash", "-c", SHAPES[shape][0], env={"MARK": mark}, timeout=0.4).failure()
+    error = command().run("bash", "-c", SHAPES[shape][0], env={"MARK": mark}, timeout=1.0).failure()
     left, took = marked(mark), time.monotonic() - started
     assert isinstance(error, CommandFailed)
     assert (error.cause, error.exit_code, error.stdout) == ("timeout", None, "up\n")
     assert left == {}
-    assert 0.4 <= took < 3.4
+    assert 1.0 <= took < 16
 
 
 def test_a_program_is_asked_to_end_before_its_children_are() -> None:
@@ -125,7 +125,7 @@ def test_a_deadline_that_is_over_almost_at_once(timeout: float, mark: str) -> No
         assert isinstance(error, CommandFailed)
         assert error.cause == "timeout"
         assert left == {}
-        assert took < timeout + 3
+        assert took < timeout + 15
 
 
 @pytest.mark.parametrize("stream", ["1", "2"])
@@ -137,7 +137,7 @@ def test_a_flood_of_output_does_not_hold_the_deadline_up(stream: str, mark: str)
     assert error.cause == "timeout"
     assert error.stdout_dropped + error.stderr_dropped > 0
     assert left == {}
-    assert took < 3.3
+    assert took < 15
 
 
 def test_an_orca_inside_an_orca_is_ended_with_its_sessions(mark: str) -> None:
@@ -191,7 +191,7 @@ def test_a_background_child_that_holds_the_pipe_holds_the_call_for_a_second_and_
     done = command().run("sh", "-c", BACKGROUND, env={"MARK": mark}, timeout=60).unwrap()
     left, took = marked(mark), time.monotonic() - started
     assert (done.exit_code, done.stdout) == (0, "done\n")
-    assert 0.9 < took < 2.5
+    assert 0.9 < took < 15
     assert left == {}
 
 
@@ -260,7 +260,7 @@ def test_a_deadline_holds_when_no_descriptor_is_left(mark: str) -> None:
             os.close(fd)
     assert isinstance(error, CommandFailed)
     assert error.cause == "timeout"
-    assert time.monotonic() - started < 3.5
+    assert time.monotonic() - started < 15
     assert until(lambda: not marked(mark), 1), marked(mark)
 
 

@@ -30,11 +30,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A checker's answer: `failed` when it did not check, whatever else it said."""
+    """A checker's answer: `failed` when it did not check, whatever else it said.
+
+    `ended` is its run with the outputs that are to be kept.
+    """
 
     verdict: Verdict
     diagnostics: tuple[Diagnostic, ...]
-    stderr: bytes
+    ended: Ended
     files: int | None = None
     version: str | None = None
 
@@ -43,14 +46,15 @@ class Reading:
 class Checker:
     """One row of the table of checkers.
 
-    `configured_by` is what makes it the project's checker, `also_reads` what else it takes settings from. `settle`
-    waits, until a deadline at most, for what must be so in the root before it runs.
+    `configured_by` is what makes it the project's checker, `also_reads` what else it takes settings from. `runs` has
+    the arguments of each run that the request takes, `read` what all of them said. `settle` waits, until a deadline at
+    most, for what must be so in the root before it runs.
     """
 
     name: str
     configured_by: tuple[Source, ...]
-    arguments: Callable[[Request], list[str]]
-    read: Callable[[Ended], Reading]
+    runs: Callable[[Request], list[list[str]]]
+    read: Callable[[Request, list[Ended]], Reading]
     also_reads: tuple[Source, ...] = ()
     settle: Callable[[str, float], None] | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from typing import Any, Final
 from orca.errors import Diagnostic
 from orca.process import Ended
 from orca.tools.typecheckers.checker import Checker, Reading, Request, Verdict, count, located, spellings
+from orca.tools.typecheckers.places import installed_version
 from orca.tools.typecheckers.settings import Source
 
 # What was checked and what a crash or a plugin left on stdout look the same, and so do their exit codes. The JUnit
@@ -37,7 +37,7 @@ _TARGETS: Final = ("files", "modules", "packages")
 _NO_SOURCES: Final = {"node_modules", "site-packages", "__pycache__"}
 
 
-def _arguments(request: Request) -> list[str]:
+def _runs(request: Request) -> list[list[str]]:
     settings = request.settings
     values = settings.values if settings is not None else {}
     paths = list(request.paths)
@@ -50,16 +50,17 @@ def _arguments(request: Request) -> list[str]:
         and os.path.dirname(request.interpreter) != os.path.dirname(request.program)
     ):
         environment = [f"--python-executable={request.interpreter}"]
-    return [*_FLAGS, *environment, "--", *paths]
+    return [[*_FLAGS, *environment, "--", *paths]]
 
 
-def _read(ended: Ended) -> Reading:
+def _read(request: Request, runs: list[Ended]) -> Reading:
+    (ended,) = runs
     report = _REPORT.search(ended.stderr)
     stderr = _REPORT.sub(b"", ended.stderr)
     diagnostics, rest = parse_mypy(ended.stdout, spellings(ended.cwd))
     # A wrapper may keep stderr from us: then only an answer with nothing else in it counts.
     arrived = report[1] == b"0" if report else not (rest or stderr.strip())
-    version = _installed_version(ended.argv[0])
+    version = installed_version(request.program, "mypy")
     # In JSON it takes notes for errors, and an error that quotes a note for a note: the severities decide.
     errors = any(found.severity == "error" for found in diagnostics)
     verdict: Verdict = "failed"
@@ -67,7 +68,7 @@ def _read(ended: Ended) -> Reading:
         verdict = "errors"
     elif arrived and (ended.exit_code == 0 or (ended.exit_code == 1 and diagnostics)):
         verdict = "clean"
-    return Reading(verdict, diagnostics, stderr, version=version)
+    return Reading(verdict, diagnostics, ended._replace(stderr=stderr), version=version)
 
 
 def parse_mypy(stdout: bytes, roots: tuple[str, ...]) -> tuple[tuple[Diagnostic, ...], int]:
@@ -138,13 +139,6 @@ def _changed_in(path: str, second: int) -> bool:
         return False
 
 
-def _installed_version(program: str) -> str | None:
-    """The version of the package beside the program: to ask the program would cost as much as a small check."""
-    home = os.path.dirname(os.path.dirname(os.path.realpath(program)))
-    found = glob.glob(os.path.join(glob.escape(home), "lib", "python*", "*-packages", "mypy-*.dist-info"))
-    return os.path.basename(found[0]).split("-")[1].removesuffix(".dist") if found else None
-
-
 MYPY: Final = Checker(
     name="mypy",
     configured_by=(
@@ -153,7 +147,7 @@ MYPY: Final = Checker(
         Source("pyproject.toml", "tool.mypy"),
         Source("setup.cfg", "mypy"),
     ),
-    arguments=_arguments,
+    runs=_runs,
     read=_read,
     settle=_outlast_the_second,
 )

@@ -20,27 +20,28 @@ _SECTION: Final = Source("pyproject.toml", "tool.pyright")
 _BASED_SECTION: Final = Source("pyproject.toml", "tool.basedpyright")
 
 
-def _arguments(request: Request) -> list[str]:
+def _runs(request: Request) -> list[list[str]]:
     configured_here = request.settings is not None and request.settings.directory == request.root
     paths = request.paths or (() if configured_here else (".",))
-    return ["--outputjson", *paths]
+    return [["--outputjson", *paths]]
 
 
-def _based_arguments(request: Request) -> list[str]:
+def _based_runs(request: Request) -> list[list[str]]:
     # By default it rewrites a baseline that has become smaller, and fails over it where a variable says CI.
-    return ["--baselinemode=discard", *_arguments(request)]
+    return [["--baselinemode=discard", *arguments] for arguments in _runs(request)]
 
 
-def _read(ended: Ended) -> Reading:
+def _read(_: Request, runs: list[Ended]) -> Reading:
+    (ended,) = runs
     document = parse_document(ended.stdout)
     if document is None:
-        return Reading("failed", (), ended.stderr)
+        return Reading("failed", (), ended)
     diagnostics = tuple(parse_pyright(document, spellings(ended.cwd)))
     files, version = document["summary"].get("filesAnalyzed"), document.get("version")
     reading = Reading(
         "failed",
         diagnostics,
-        ended.stderr,
+        ended,
         files=files if isinstance(files, int) else None,
         version=version if isinstance(version, str) else None,
     )
@@ -52,10 +53,10 @@ def _read(ended: Ended) -> Reading:
     return replace(reading, verdict="clean")
 
 
-def _based_read(ended: Ended) -> Reading:
+def _based_read(request: Request, runs: list[Ended]) -> Reading:
     # It exits with 3 over what is wrong in its configuration, except in JSON: there it only writes it to stderr.
-    reading = _read(ended)
-    return replace(reading, verdict="failed") if ended.stderr.strip() else reading
+    reading = _read(request, runs)
+    return replace(reading, verdict="failed") if reading.ended.stderr.strip() else reading
 
 
 def parse_document(stdout: bytes) -> dict[str, Any] | None:
@@ -97,7 +98,5 @@ def _start(value: Mapping[str, Any]) -> Mapping[str, Any]:
             return {}
 
 
-PYRIGHT: Final = Checker("pyright", (_FILE, _SECTION), _arguments, _read)
-BASEDPYRIGHT: Final = Checker(
-    "basedpyright", (_BASED_SECTION,), _based_arguments, _based_read, also_reads=(_FILE, _SECTION)
-)
+PYRIGHT: Final = Checker("pyright", (_FILE, _SECTION), _runs, _read)
+BASEDPYRIGHT: Final = Checker("basedpyright", (_BASED_SECTION,), _based_runs, _based_read, also_reads=(_FILE, _SECTION))

@@ -12,7 +12,10 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place where a checker looks: a file and the section of it; None where the whole file is the checker's."""
+    """One place where a checker looks: a file and the section of it.
+
+    A section of "" is the whole file; one of None is not read, and the file is all that is known.
+    """
 
     file: str
     section: str | None
@@ -20,7 +23,7 @@ class Source:
     """The file alone configures the checker, whether or not it has the section."""
 
     def __str__(self) -> str:
-        return self.file if self.section is None or self.optional else f"{self.file} [{self.section}]"
+        return self.file if not self.section or self.optional else f"{self.file} [{self.section}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def _section(path: str, section: str) -> Mapping[str, Any] | None:
     if path.endswith(".toml"):
         with open(path, "rb") as file:
             value: Any = tomllib.load(file)
-        for name in section.split("."):
+        for name in filter(None, section.split(".")):
             value = value.get(name) if isinstance(value, dict) else None
         return value if isinstance(value, dict) else None
     parser = configparser.RawConfigParser()  # as mypy does: a `%` is no interpolation
