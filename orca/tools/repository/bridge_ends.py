@@ -1,0 +1,118 @@
+"""How a git that GitPython ran failed, as the tag that the git tool gives for the same: words first, then plumbing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from orca.errors import (
+    CommandCause,
+    PushCause,
+    RuntimeError,
+    branch_already_exists,
+    nothing_to_commit,
+    push_rejected,
+)
+from orca.process import Ended
+from orca.redaction import redact
+from orca.tools.repository.bridge_pushes import remote_of, report_of, subcommand
+from orca.tools.repository.calls import Call
+from orca.tools.repository.causes import cause_of
+from orca.tools.repository.commits import HOOKS, current_branch, has_hook, head
+from orca.tools.repository.integration import operation
+from orca.tools.repository.pushing import LOST
+from orca.tools.repository.staging import unmerged
+from orca.tools.repository.states import STATUS, parse_status
+
+# What the methods of the git tool find out before git is asked, and git itself says only so.
+_MORE_CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
+    (rb"not currently on a branch|HEAD is detached", "detached"),
+    (rb"has no upstream branch|no upstream configured|no tracking information|does not point to a branch", "no-upstream"),
+    (rb"does not have any commits yet|your current branch appears to be broken", "unborn"),
+    (rb"^fatal: '[^']*' is not a commit and a branch|not a valid branch point", "unknown-ref"),
+    (rb"upstream branch of your current branch does not match", "other"),
+)
+_EXISTS: Final = rb"(?m)^fatal: [Aa] branch named '(.+)' already exists"
+_NO_SOURCE: Final = rb"(?m)^error: (?:src refspec (\S+) |unable to delete )"
+_MERGING: Final = frozenset("am cherry-pick commit merge pull rebase revert stash checkout switch".split())
+_MERGE_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
+
+
+def failure_of_end(ended: Ended, call: Call, *, is_here: bool) -> RuntimeError:
+    """Return what a program came to that did not exit with 0; `is_here` says that this repository can be asked."""
+    if ended.cause != "exit":
+        return call.failed(ended, effect=None if ended.started else "unknown")
+    command, args = subcommand(ended.argv)
+    find = _BY_COMMAND.get(command)
+    found = find(ended, call, args, is_here) if find is not None else None
+    if found is None and is_here:
+        found = _existing_branch(ended, call) or _conflict(ended, call, command)
+    return found or call.failed(ended, cause=_cause(ended), effect="unknown")
+
+
+def _cause(ended: Ended) -> CommandCause:
+    cause = cause_of(ended.stderr)
+    if cause != "exit":
+        return cause
+    return next((cause for words, cause in _MORE_CAUSES if re.search(words, ended.stderr, re.MULTILINE)), "exit")
+
+
+def _push(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> RuntimeError | None:
+    report = report_of(ended)
+    landed = tuple(ref.remote for ref in report.updates if ref.kind != "unchanged")
+    if report.rejections:
+        causes: list[PushCause] = [ref.cause for ref in report.rejections if ref.cause != "atomic"]
+        return push_rejected(
+            redact(ended.stderr.decode("utf-8", "replace"), ended.env),
+            remote=remote_of(args),
+            cause=causes[0] if causes else "atomic",
+            refs=report.rejections,
+            landed=landed,
+            effect="landed" if landed else "none",
+        )
+    source = re.search(_NO_SOURCE, ended.stderr)
+    if source is not None:
+        branch = current_branch(call) if is_here and head(call) is None else None
+        unborn = branch is not None and os.fsdecode(source[1] or b"") in (branch, f"refs/heads/{branch}")
+        return call.failed(ended, cause="unborn" if unborn else "unknown-ref", effect="unknown")
+    hook = ended.exit_code == 1 and not re.search(LOST, ended.stderr)
+    if hook and is_here and has_hook(call, "pre-push"):
+        return call.failed(ended, cause="hook-failed", effect="unknown")
+    return call.failed(ended, cause=_cause(ended), effect="landed" if landed else "unknown")
+
+
+def _commit(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> RuntimeError | None:
+    # 1 is for what came before the commit: no change, or a hook. A dry run of the same commit tells; it runs no hook.
+    if ended.exit_code != 1 or not is_here or b"Error building trees" in ended.stderr:
+        return None
+    conflicts = unmerged(call)
+    if conflicts:
+        return call.failed(ended, cause="conflict", effect="unknown", paths=conflicts)
+    if call.attempt("commit", "--dry-run", *args, kind="write").exit_code == 1:
+        status = parse_status(call.run(*STATUS).stdout)
+        return nothing_to_commit(unstaged=len(status.unstaged), untracked=len(status.untracked))
+    return call.failed(ended, cause="hook-failed", effect="unknown") if has_hook(call, *HOOKS) else None
+
+
+_BY_COMMAND: Final[dict[str, Callable[[Ended, Call, Sequence[str], bool], RuntimeError | None]]] = {
+    "commit": _commit,
+    "push": _push,
+}
+
+
+def _existing_branch(ended: Ended, call: Call) -> RuntimeError | None:
+    if (said := re.search(_EXISTS, ended.stderr)) is None:
+        return None
+    name = os.fsdecode(said[1])
+    there = call.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).exit_code == 0
+    return branch_already_exists(name) if there else None
+
+
+def _conflict(ended: Ended, call: Call, command: str) -> RuntimeError | None:
+    """What stopped half-way: by unmerged paths, or by a hook that refused the merge commit."""
+    if command not in _MERGING or (paths := unmerged(call)) == ():
+        merged = command in ("merge", "pull") and operation(call) == "merge"
+        return call.failed(ended, cause="hook-failed", effect="unknown") if merged and has_hook(call, *_MERGE_HOOKS) else None
+    return call.failed(ended, cause="conflict", effect="unknown", paths=paths)
