@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ARGS: Final = ("with_repo",)
+_ASK_S: Final = 1.9  # beyond the deadline, to find out why a git failed: with the grace of one that hangs less than 3 s
 
 
 class BridgeOperations(Located):
@@ -56,8 +57,8 @@ class BridgeOperations(Located):
         ['main']
         """
         call = self._call(timeout, self._hook_timeout)
+        self._refuse_what_is_gone(call)
         with call.index(*_ARGS):
-            self._refuse_what_is_gone(call)
             _load_gitpython(call)
             from orca.tools.repository.bridge_programs import Programs
 
@@ -82,19 +83,22 @@ class BridgeOperations(Located):
         except Exception as error:
             from orca.tools.repository.bridge_failures import failure_of
 
-            failure = failure_of(error, programs)
+            with programs.call.overtime(_ASK_S):
+                failure = failure_of(error, programs)
             if failure is None:
                 raise
             raise Stop(failure) from error
         from orca.tools.repository.bridge_failures import unseen_failure
 
-        if (failure := unseen_failure(value, programs)) is not None:
+        with programs.call.overtime(_ASK_S):
+            failure = unseen_failure(value, programs)
+        if failure is not None:
             raise Stop(failure)
         return value
 
     def _refuse_what_is_gone(self, call: Call) -> None:
         """The repository may have been found long ago."""
-        if not os.path.isdir(self._place.cwd):
+        if call.git_dir and not os.path.isdir(self._place.cwd):
             raise call.refuse("bad-cwd", _ARGS, f"{self._place.cwd}: {os.strerror(errno.ENOENT)}")
         if self._place.is_gone:
             raise call.refuse("not-a-repository", _ARGS, "the repository that was here is gone")

@@ -69,18 +69,18 @@ class _Interrupt(Git.AutoInterrupt):
         self._programs = programs
 
     def wait(self, stderr: str | bytes | None = b"") -> int:
-        error: GitCommandError | None = None
         try:
-            return super().wait(stderr)
-        except GitCommandError as raised:
-            error = raised
+            status = super().wait(stderr)
+        except GitCommandError as error:
+            vars(error)[_ENDED] = self._ended(undecorated(error.stderr, "stderr"), error)
             raise
-        finally:
-            said = undecorated(error.stderr, "stderr") if error is not None else ""
-            ended = self._programs.ended(self._program, said, out_of_time=self._timeout_error is not None)
-            if error is not None:
-                vars(error)[_ENDED] = ended
-            self._programs.pushes.note(ended, error)
+        self._ended("", None)
+        return status
+
+    def _ended(self, stderr: str, error: GitCommandError | None) -> Ended:
+        ended = self._programs.ended(self._program, stderr, out_of_time=self._timeout_error is not None)
+        self._programs.pushes.note(ended, error)
+        return ended
 
 
 class _Git(Git):
@@ -96,9 +96,10 @@ class _Git(Git):
 
     def __init__(self, programs: Programs, working_dir: str | os.PathLike[str] | None = None) -> None:
         super().__init__(working_dir)
+        self._working_dir = absolute(working_dir or ".")  # as it is: a `$` in a path is no variable
         self._programs = programs
 
-    def execute(  # type: ignore[override]
+    def execute(
         self,
         command: str | Sequence[Any],
         istream: Any = None,
@@ -119,7 +120,7 @@ class _Git(Git):
         if subprocess_kwargs:
             raise TypeError(f"with_repo() starts programs itself, without {', '.join(subprocess_kwargs)}")
         argv = _argv(command, shell=bool(shell))
-        cwd = os.fspath(self._working_dir or absolute("."))
+        cwd = os.fspath(self._working_dir or ".")
         changes = {**self._environment, **(env or {})}
         if as_process:
             stdin = istream or subprocess.DEVNULL
@@ -156,7 +157,7 @@ class _Index(git.IndexFile):
     its own repository.
     """
 
-    def commit(  # type: ignore[override]
+    def commit(
         self,
         message: str,
         parent_commits: Any = None,
@@ -264,7 +265,8 @@ def _status(ended: Ended) -> int:
     """The exit status as GitPython counts: negative for a signal, and for a program that was ended."""
     if ended.exit_code is not None:
         return ended.exit_code
-    return -signal.Signals[ended.signal] if ended.signal in signal.Signals.__members__ else -signal.SIGTERM
+    known = ended.signal is not None and ended.signal in signal.Signals.__members__
+    return -signal.Signals[ended.signal] if known and ended.signal is not None else -signal.SIGTERM
 
 
 def _stderr(ended: Ended) -> str:

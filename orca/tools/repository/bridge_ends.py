@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from orca.errors import (
@@ -17,7 +17,7 @@ from orca.errors import (
 )
 from orca.process import Ended
 from orca.redaction import redact
-from orca.tools.repository.bridge_pushes import remote_of, report_of, subcommand
+from orca.tools.repository.bridge_pushes import operands_of, report_of, subcommand
 from orca.tools.repository.calls import Call
 from orca.tools.repository.causes import cause_of
 from orca.tools.repository.commits import HOOKS, current_branch, has_hook, head
@@ -29,12 +29,14 @@ from orca.tools.repository.states import STATUS, parse_status
 # What the methods of the git tool find out before git is asked, and git itself says only so.
 _MORE_CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
     (rb"not currently on a branch|HEAD is detached", "detached"),
-    (rb"has no upstream branch|no upstream configured|no tracking information|does not point to a branch", "no-upstream"),
-    (rb"does not have any commits yet|your current branch appears to be broken", "unborn"),
-    (rb"^fatal: '[^']*' is not a commit and a branch|not a valid branch point", "unknown-ref"),
+    (rb"has no upstream branch|no upstream configured|no tracking information", "no-upstream"),
+    (rb"does not have any commits yet", "unborn"),
+    (rb"not a valid branch point", "unknown-ref"),
     (rb"upstream branch of your current branch does not match", "other"),
 )
 _EXISTS: Final = rb"(?m)^fatal: [Aa] branch named '(.+)' already exists"
+_UNKNOWN: Final = rb"(?m)^(?:fatal|error): pathspec '(.+)' did not match any file"
+_IGNORED: Final = rb"(?s)paths are ignored by one of your \.gitignore files:\n(.*?)\n(?:hint: |\Z)"
 _NO_SOURCE: Final = rb"(?m)^error: (?:src refspec (\S+) |unable to delete )"
 _MERGING: Final = frozenset("am cherry-pick commit merge pull rebase revert stash checkout switch".split())
 _MERGE_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
@@ -43,13 +45,15 @@ _MERGE_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 def failure_of_end(ended: Ended, call: Call, *, is_here: bool) -> RuntimeError:
     """Return what a program came to that did not exit with 0; `is_here` says that this repository can be asked."""
     if ended.cause != "exit":
-        return call.failed(ended, effect=None if ended.started else "unknown")
+        return call.failed(ended, effect="unknown")
     command, args = subcommand(ended.argv)
-    find = _BY_COMMAND.get(command)
-    found = find(ended, call, args, is_here) if find is not None else None
-    if found is None and is_here:
-        found = _existing_branch(ended, call) or _conflict(ended, call, command)
-    return found or call.failed(ended, cause=_cause(ended), effect="unknown")
+    found: RuntimeError | None = None
+    if command == "push":
+        found = _push(ended, call, is_here)
+    elif is_here:
+        found = _commit(ended, call, args) if command == "commit" else _existing_branch(ended, call)
+        found = found or _conflict(ended, call, command)
+    return found or call.failed(ended, cause=_cause(ended), effect="unknown", paths=_paths(ended))
 
 
 def _cause(ended: Ended) -> CommandCause:
@@ -59,14 +63,21 @@ def _cause(ended: Ended) -> CommandCause:
     return next((cause for words, cause in _MORE_CAUSES if re.search(words, ended.stderr, re.MULTILINE)), "exit")
 
 
-def _push(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> RuntimeError | None:
+def _paths(ended: Ended) -> list[str]:
+    """The paths that git names: those that it does not know, or ignores."""
+    ignored = re.search(_IGNORED, ended.stderr)
+    found = ignored[1].split(b"\n") if ignored else re.findall(_UNKNOWN, ended.stderr)
+    return [os.fsdecode(path) for path in found]
+
+
+def _push(ended: Ended, call: Call, is_here: bool) -> RuntimeError:
     report = report_of(ended)
     landed = tuple(ref.remote for ref in report.updates if ref.kind != "unchanged")
     if report.rejections:
         causes: list[PushCause] = [ref.cause for ref in report.rejections if ref.cause != "atomic"]
         return push_rejected(
             redact(ended.stderr.decode("utf-8", "replace"), ended.env),
-            remote=remote_of(args),
+            remote=next(iter(operands_of(ended.argv)), None),
             cause=causes[0] if causes else "atomic",
             refs=report.rejections,
             landed=landed,
@@ -83,9 +94,9 @@ def _push(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> Runti
     return call.failed(ended, cause=_cause(ended), effect="landed" if landed else "unknown")
 
 
-def _commit(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> RuntimeError | None:
+def _commit(ended: Ended, call: Call, args: Sequence[str]) -> RuntimeError | None:
     # 1 is for what came before the commit: no change, or a hook. A dry run of the same commit tells; it runs no hook.
-    if ended.exit_code != 1 or not is_here or b"Error building trees" in ended.stderr:
+    if ended.exit_code != 1 or b"Error building trees" in ended.stderr:
         return None
     conflicts = unmerged(call)
     if conflicts:
@@ -94,12 +105,6 @@ def _commit(ended: Ended, call: Call, args: Sequence[str], is_here: bool) -> Run
         status = parse_status(call.run(*STATUS).stdout)
         return nothing_to_commit(unstaged=len(status.unstaged), untracked=len(status.untracked))
     return call.failed(ended, cause="hook-failed", effect="unknown") if has_hook(call, *HOOKS) else None
-
-
-_BY_COMMAND: Final[dict[str, Callable[[Ended, Call, Sequence[str], bool], RuntimeError | None]]] = {
-    "commit": _commit,
-    "push": _push,
-}
 
 
 def _existing_branch(ended: Ended, call: Call) -> RuntimeError | None:
@@ -112,7 +117,10 @@ def _existing_branch(ended: Ended, call: Call) -> RuntimeError | None:
 
 def _conflict(ended: Ended, call: Call, command: str) -> RuntimeError | None:
     """What stopped half-way: by unmerged paths, or by a hook that refused the merge commit."""
-    if command not in _MERGING or (paths := unmerged(call)) == ():
-        merged = command in ("merge", "pull") and operation(call) == "merge"
-        return call.failed(ended, cause="hook-failed", effect="unknown") if merged and has_hook(call, *_MERGE_HOOKS) else None
-    return call.failed(ended, cause="conflict", effect="unknown", paths=paths)
+    paths = unmerged(call) if command in _MERGING else ()
+    if paths:
+        return call.failed(ended, cause="conflict", effect="unknown", paths=paths)
+    merged = command in ("merge", "pull") and operation(call) == "merge"
+    if merged and has_hook(call, *_MERGE_HOOKS):
+        return call.failed(ended, cause="hook-failed", effect="unknown")
+    return None

@@ -92,8 +92,8 @@ def failure_of(error: Exception, programs: Programs) -> RuntimeError | None:
     if not _is_gitpythons(error):
         return None
     call = programs.call
-    if programs.stopped is not None:
-        return call.failed(programs.stopped, effect="unknown")
+    if (cut_short := programs.cut_short) is not None:
+        return call.failed(cut_short, effect="unknown")
     ended = ended_of(error)
     if ended is not None and isinstance(error, HookExecutionError):
         return call.failed(ended, cause="hook-failed", effect="unknown")
@@ -157,17 +157,22 @@ def _of_python(error: Exception, call: Call) -> RuntimeError | None:
         if re.search(words, text):
             return _failed(error, cause, call)
     if isinstance(error, OSError):
-        return _failed(error, _cause_of_os(error, call), call)
+        cause = _cause_of_os(error, call)
+        return _failed(error, cause, call, [_name(error)] if cause == "unknown-path" else ())
     return _failed(error, "other", call) if isinstance(error, (GitError, *_OF_THE_WORLD)) else None
 
 
 def _cause_of_os(error: OSError, call: Call) -> CommandCause:
     """The cause that the same has where git meets it: it exits, be the disk full or read-only."""
-    path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+    path = _name(error)
     inside = os.path.join(call.git_dir, "")
     if error.errno == errno.EEXIST or (error.errno in _BY_ERRNO and path.startswith(os.path.join(inside, "refs"))):
         return "locked" if path.endswith(".lock") else "ref-conflict"
     return "exit" if path.startswith(inside) else _BY_ERRNO.get(error.errno or 0, "exit")
+
+
+def _name(error: OSError) -> str:
+    return os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
 
 
 def _paths(error: Exception, call: Call) -> Iterable[str]:
@@ -205,12 +210,13 @@ def _flags(value: Any) -> RuntimeError | None:
             )
         )
     causes = [ref.cause for ref in rejections if ref.cause != "atomic"]
+    nothing = git.PushInfo.ERROR | git.PushInfo.UP_TO_DATE
     said = getattr(value, "error", None)
     return push_rejected(
         undecorated(said.stderr, "stderr") if isinstance(said, CommandError) else refused[0].summary.strip(),
         remote=str(refused[0]._remote),
         cause=causes[0] if causes else "atomic",
         refs=rejections,
-        landed=[info.remote_ref_string for info in infos if not info.flags & (git.PushInfo.ERROR | git.PushInfo.UP_TO_DATE)],
+        landed=[info.remote_ref_string for info in infos if not info.flags & nothing],
         effect="unknown",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import signal
 import subprocess
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import IO, Any, Final, TypeAlias, cast
 from orca import process
 from orca.errors import CommandCause
 from orca.process import Ended, live, tree
+from orca.process.runner import signal_name
 from orca.process.start import why_not
 from orca.redaction import redact
 from orca.tools.repository import neutral
@@ -22,6 +22,8 @@ from orca.tools.repository.calls import Call
 from orca.tools.repository.remotes import configured
 
 _REAP_S: Final = 1.0
+_MANY: Final = 64
+_GONE: Final = "the repository that was here is gone"
 _NETWORK: Final = frozenset("archive clone fetch fetch-pack ls-remote pull push remote send-pack submodule".split())
 
 Stdin: TypeAlias = int | IO[Any]
@@ -69,7 +71,8 @@ class Program(subprocess.Popen[Any]):
 class Programs:
     """What runs for one call: ended at its deadline, when everything is being stopped, and when the call is over.
 
-    `stopped` is the first program that was ended so, or could not start any more, while somebody waited for it.
+    `stopped` is the first program that was ended so, or could not start any more, while somebody waited for it;
+    `cut_short` also one that nobody waited for just then.
     """
 
     def __init__(self, call: Call, cwd: str, is_gone: Callable[[], bool]) -> None:
@@ -79,6 +82,7 @@ class Programs:
         self.pushes = Pushes()
         self._is_gone = is_gone
         self._late = False
+        self._cut_short: Ended | None = None
         self._running: dict[str, Program] = {}
         self._over = threading.Event()
         self._watch: threading.Thread | None = None
@@ -96,26 +100,29 @@ class Programs:
         deadline = self.call.deadline
         if timeout is not None:
             deadline = min(deadline, time.monotonic() + timeout)
-        self._check(argv)
         env = self._environment(argv, cwd, changes)
-        ended = process.run(
-            _with_flags(argv), cwd=cwd, env=env, deadline=deadline, input=input, keep_background=True
-        )._replace(argv=argv)
+        if self._is_gone():
+            return Ended(argv, cwd, env, "not-a-repository", started=False, reason=_GONE)
+        given = _with_flags(argv)
+        ended = process.run(given, cwd=cwd, env=env, deadline=deadline, input=input, keep_background=True)
+        ended = ended._replace(argv=argv)
         if ended.cause == "cancelled" or (ended.cause == "timeout" and self.call.left() <= 0):
-            self._note_stopped(ended)
+            return self._noted(ended)
         return ended
 
     def start(
         self, argv: tuple[str, ...], cwd: str, changes: Mapping[str, str], *, stdin: Stdin, stdout: bool, text: bool
     ) -> Program | Ended:
         """Start a program to read from while it runs, or say how it did not start."""
-        self._check(argv)
         env = self._environment(argv, cwd, changes)
         this = live.Run()
+        not_started = Ended(argv, cwd, env, "timeout", started=False, reason="no time was left to start it")
+        if self._is_gone():
+            return not_started._replace(cause="not-a-repository", reason=_GONE)
         if self._late or self.call.left() <= 0:
-            return self._not_started(argv, cwd, env, "timeout", "no time was left to start it")
+            return self._noted(not_started)
         if not live.enter(this):
-            return self._not_started(argv, cwd, env, "cancelled", "everything is being stopped")
+            return self._noted(not_started._replace(cause="cancelled", reason="everything is being stopped"))
         try:
             program = Program(
                 _with_flags(argv),
@@ -130,20 +137,22 @@ class Programs:
                 encoding="utf-8" if text else None,
                 errors="surrogateescape" if text else None,
             )
+            program.args = argv
+            program.live, this.pid = this, program.pid
+            program.ended = not_started._replace(cause="exit", started=True, reason="")
+            self._running[this.token] = program
         except (ValueError, OSError) as error:
             live.leave(this)
             cause, reason = why_not(argv, cwd, env, error)
-            return Ended(argv, cwd, env, cause, started=False, reason=reason)
+            return not_started._replace(cause=cause, reason=reason)
         except BaseException:
-            live.end({this.token: None}, live.GRACE_S)  # by the tag: an interrupted start may have left one
+            live.end({this.token: this.pid}, live.GRACE_S)  # by the tag: an interrupted start may have left one
             live.leave(this)
             raise
-        program.args = argv
-        program.live, this.pid = this, program.pid
-        program.ended = Ended(argv, cwd, env, "exit", started=True)
         if text:
             _hear(program, env)
-        self._running[this.token] = program
+        if len(self._running) > _MANY:
+            self._running = {token: known for token, known in self._running.items() if known.returncode is None}
         self._start_watch()
         if self._late:  # it was started while the watch ended the others
             self._end([program])
@@ -162,14 +171,22 @@ class Programs:
         ended = program.ended._replace(
             cause=cause,
             exit_code=code if cause == "exit" else None,
-            signal=signal.Signals(-code).name if cause == "signal" and code is not None else None,
+            signal=signal_name(-code) if code is not None and code < 0 else None,
             reason=cancelled or "",
             stdout=_heard(program.stdout),
             stderr=_heard(program.stderr) or stderr.encode("utf-8", "surrogateescape"),
         )
         if cause == "cancelled" or (cause == "timeout" and self._late):
-            self._note_stopped(ended)
+            return self._noted(ended)
         return ended
+
+    @property
+    def cut_short(self) -> Ended | None:
+        """A program that was ended at the deadline, or because everything was being stopped."""
+        cancelled = (program for program in self._running.values() if program.live and program.live.cancelled)
+        if self.stopped is None and (program := next(cancelled, None)) is not None:
+            return self.ended(program, "")
+        return self.stopped or self._cut_short
 
     def close(self) -> None:
         """End what still runs."""
@@ -187,12 +204,6 @@ class Programs:
         if self._watch is not None:
             self._watch.join()
 
-    def _check(self, argv: Sequence[str]) -> None:
-        """The repository may be gone by now: git would look for another one further up."""
-        if self._is_gone():
-            args = argv[1:] if argv[0] == GIT else argv
-            raise self.call.refuse("not-a-repository", args, "the repository that was here is gone")
-
     def _environment(self, argv: Sequence[str], cwd: str, changes: Mapping[str, str]) -> dict[str, str]:
         command, args = subcommand(argv)
         if command in _NETWORK and cwd == self.cwd:
@@ -201,15 +212,9 @@ class Programs:
             self.call.shield = remotes.shield(named[0] if named else "origin")
         return self.call.environment("network" if command in _NETWORK else "write") | dict(changes)
 
-    def _not_started(
-        self, argv: tuple[str, ...], cwd: str, env: dict[str, str], cause: CommandCause, reason: str
-    ) -> Ended:
-        ended = Ended(argv, cwd, env, cause, started=False, reason=reason)
-        self._note_stopped(ended)
-        return ended
-
-    def _note_stopped(self, ended: Ended) -> None:
+    def _noted(self, ended: Ended) -> Ended:
         self.stopped = self.stopped or ended
+        return ended
 
     def _start_watch(self) -> None:
         if self._watch is None:
@@ -219,6 +224,9 @@ class Programs:
     def _end_at_the_deadline(self) -> None:
         if not self._over.wait(max(0.0, self.call.left())):
             self._late = True
+            for program in list(self._running.values()):
+                if program.ended is not None and program.live is not None and not program.live.ended:
+                    self._cut_short = program.ended._replace(cause="timeout")
             self._end(list(self._running.values()))
 
     def _end(self, programs: Iterable[Program]) -> None:

@@ -31,10 +31,10 @@ def subcommand(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     return "", ()
 
 
-def remote_of(args: Sequence[str]) -> str | None:
-    """Return the remote that the arguments of a push name; None where they name none."""
-    operands = args[args.index("--") + 1 :] if "--" in args else [arg for arg in args if not arg.startswith("-")]
-    return operands[0] if operands else None
+def operands_of(argv: Sequence[str]) -> Sequence[str]:
+    """Return the remote and the refspecs that the argv of a push names."""
+    _, args = subcommand(argv)
+    return args[args.index("--") + 1 :] if "--" in args else [arg for arg in args if not arg.startswith("-")]
 
 
 def report_of(ended: Ended) -> PushReport:
@@ -66,10 +66,13 @@ class FailedPush:
 
     def is_made_good_by(self, later: Ended) -> bool:
         """Whether a push that succeeded since took to the same remote what this one could not."""
-        if _remote(self.ended) != _remote(later):
+        mine, theirs = operands_of(self.ended.argv), operands_of(later.argv)
+        if mine[:1] != theirs[:1]:
             return False
-        refused = {_short(ref.remote) for ref in report_of(self.ended).rejections}
-        return refused <= {_short(ref.remote) for ref in report_of(later).updates}
+        updates = {_short(ref.remote) for ref in report_of(later).updates}
+        if not updates:  # a quiet one
+            return set(mine) <= set(theirs)
+        return {_short(ref.remote) for ref in report_of(self.ended).rejections} <= updates
 
 
 class Pushes:
@@ -90,10 +93,6 @@ class Pushes:
     def unseen(self) -> FailedPush | None:
         """Return the first failed push that nobody was told of."""
         return next((push for push in self._failed if not push.was_seen()), None)
-
-
-def _remote(ended: Ended) -> str | None:
-    return remote_of(subcommand(ended.argv)[1])
 
 
 def _short(ref: str) -> str:

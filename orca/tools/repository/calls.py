@@ -276,7 +276,8 @@ class Call:
             self.deadline -= by
 
     def environment(self, kind: Kind) -> dict[str, str]:
-        """Return the environment for a git of this call that somebody else starts."""
+        """Return the environment for a git of this call that somebody else starts: it may write."""
+        self._has_written = True
         return self._environment(kind)
 
     def _environment(self, kind: Kind) -> dict[str, str]:

@@ -181,7 +181,11 @@ def test_flags_of_a_repo_that_the_caller_opened_are_seen_where_they_are_returned
             return other.remote().push("main")
 
     error = rejected(late(remote).with_repo(pushed))
-    assert (error.cause, error.remote, [ref.message for ref in error.refs]) == ("fetch-first", "origin", ["fetch first"])
+    assert (error.cause, error.remote, [ref.message for ref in error.refs]) == (
+        "fetch-first",
+        "origin",
+        ["fetch first"],
+    )
     assert "failed to push" in error.stderr
 
 
