@@ -57,10 +57,12 @@ def failure_of_end(ended: Ended, call: Call, *, is_here: bool) -> RuntimeError:
 
 
 def _cause(ended: Ended) -> CommandCause:
-    cause = cause_of(ended.stderr)
-    if cause != "exit":
-        return cause
-    return next((cause for words, cause in _MORE_CAUSES if re.search(words, ended.stderr, re.MULTILINE)), "exit")
+    found = cause_of(ended.stderr)
+    if found == "exit":
+        for words, cause in _MORE_CAUSES:
+            if re.search(words, ended.stderr):
+                return cause
+    return found
 
 
 def _paths(ended: Ended) -> list[str]:

@@ -80,6 +80,7 @@ class Programs:
         self.cwd = cwd
         self.stopped: Ended | None = None
         self.pushes = Pushes()
+        call.environment("write")  # from here on
         self._is_gone = is_gone
         self._late = False
         self._cut_short: Ended | None = None

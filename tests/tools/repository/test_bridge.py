@@ -1,7 +1,7 @@
 """The same by the git tool and by GitPython through `with_repo`, on worlds alike: the same tag, cause and paths."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import git as gitpython
 import pytest
 from outcomes import failed, state
 from test_commit_obstacles import OBSTACLES, Obstacle
+from worlds.remote import Remote, Transport
 from worlds.repository import commit, git, hook, run_git, write
 
 from orca.errors import BranchAlreadyExists, CommandFailed, NothingToCommit, RuntimeError
@@ -318,3 +319,137 @@ def test_obstacles_of_a_commit_are_the_same(
     if OBSTACLES[obstacle] == "identity-missing":  # GitPython by itself invents one
         assert failed(tool.with_repo(lambda repo: repo.index.commit("x"))).cause == "identity-missing"
     assert state(repo) == before
+
+
+def diverged(remote: Remote) -> None:
+    remote.colleague_pushes("a.txt", "theirs\n")
+    commit(remote.work, "a.txt", "ours\n")
+
+
+def in_the_way(remote: Remote) -> None:
+    remote.colleague_pushes("a.txt", "theirs\n")
+    write(remote.work / "a.txt", "not committed\n")
+
+
+def merge_hook(remote: Remote) -> None:
+    remote.colleague_pushes()
+    commit(remote.work)
+    hook(remote.work, "pre-merge-commit", "exit 1")
+
+
+def no_upstream(remote: Remote) -> None:
+    git(remote.work, "switch", "--quiet", "--no-track", "-c", "alone")
+
+
+def let_in(remote: Remote) -> None:
+    remote.http.auth = ("user", "right")
+
+
+def forced_there(remote: Remote) -> None:
+    """A branch that the remote has rewritten, and that is fetched without force."""
+    git(remote.work, "config", "remote.origin.fetch", "refs/heads/*:refs/remotes/origin/*")
+    git(remote.colleague, "commit", "--quiet", "--amend", "-m", "rewritten")
+    git(remote.colleague, "push", "--quiet", "--force", "origin", "main")
+
+
+@dataclass(frozen=True)
+class RemoteCase:
+    """The same, with a remote."""
+
+    name: str
+    prepare: Callable[[Remote], object]
+    tool: Callable[[GitTool], Outcome]
+    code: tuple[Code, ...]
+    expected: str
+    over: Transport = "file"
+
+
+REMOTE_CASES = (
+    RemoteCase(
+        "conflicts of a merge",
+        diverged,
+        lambda tool: tool.pull(rebase=False),
+        (
+            lambda repo: repo.remote().pull("main", rebase=False),
+            lambda repo: [repo.remote().fetch(), repo.git.merge("origin/main")],
+        ),
+        "conflict a.txt",
+    ),
+    RemoteCase(
+        "conflicts of a rebase",
+        diverged,
+        lambda tool: tool.pull(),
+        (
+            lambda repo: repo.remote().pull("main", rebase=True),
+            lambda repo: [repo.remote().fetch(), repo.git.rebase("origin/main")],
+        ),
+        "conflict a.txt",
+    ),
+    RemoteCase(
+        "changes in the way of a pull",
+        in_the_way,
+        lambda tool: tool.pull(),
+        (
+            lambda repo: repo.remote().pull("main", rebase=True),
+            lambda repo: repo.remote().pull("main", ff_only=True),
+        ),
+        "dirty",
+    ),
+    RemoteCase(
+        "a hook that refuses the merge",
+        merge_hook,
+        lambda tool: tool.pull(rebase=False),
+        (lambda repo: repo.remote().pull("main", rebase=False), lambda repo: repo.git.pull("--no-rebase")),
+        "hook-failed",
+    ),
+    RemoteCase(
+        "no upstream to pull from",
+        no_upstream,
+        lambda tool: tool.pull(),
+        (lambda repo: repo.git.pull(),),
+        "no-upstream",
+    ),
+    RemoteCase(
+        "a branch that the remote has not",
+        lambda remote: None,
+        lambda tool: tool.pull(branch="absent"),
+        (lambda repo: repo.remote().fetch("absent"), lambda repo: repo.remote().pull("absent")),
+        "unknown-ref",
+    ),
+    RemoteCase(
+        "a ref that is not forced",
+        forced_there,
+        lambda tool: tool.fetch(),
+        (lambda repo: repo.remote().fetch(), lambda repo: repo.git.fetch("origin")),
+        "exit",
+    ),
+    RemoteCase(
+        "nobody is let in",
+        let_in,
+        lambda tool: tool.fetch(),
+        (lambda repo: repo.remote().fetch(), lambda repo: repo.git.ls_remote("origin")),
+        "auth",
+        "http",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", REMOTE_CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_gitpython_fails_as_the_tool_does_with_a_remote(
+    case: RemoteCase, remote_over: Callable[[Transport], Remote]
+) -> None:
+    remote = remote_over(case.over)
+    case.prepare(remote)
+    assert what(case.tool(GitTool(remote.work))) == case.expected
+    for code in case.code:
+        remote = remote_over(case.over)
+        case.prepare(remote)
+        assert what(GitTool(remote.work).with_repo(code)) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_gitpython_fails_so_in_german_and_with_a_hostile_display_too(
+    case: Case, repo: Path, german: Mapping[str, str], hostile_display: Mapping[str, str]
+) -> None:
+    case.prepare(repo)
+    assert what(GitTool(repo).with_repo(case.code[0])) == case.expected

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,17 @@ def test_a_mistake_is_the_callers(repo: Path) -> None:
         GitTool(repo).with_repo(lambda repo: None, timeout=0)
 
 
+class Progress(gitpython.RemoteProgress):
+    """Listens to a push."""
+
+    def __init__(self, seen: list[str]) -> None:
+        super().__init__()
+        self.seen = seen
+
+    def update(self, *args: object, **kwargs: object) -> None:
+        self.seen.append("progress")
+
+
 def test_all_that_gitpython_does_works(remote: Remote, tmp_path: Path) -> None:
     """Reading, staging, committing, branches, tags, remotes, patches, archives, streams: with the caller's options."""
     seen: list[str] = []
@@ -120,7 +132,7 @@ def test_all_that_gitpython_does_works(remote: Remote, tmp_path: Path) -> None:
         repo.git.checkout("main", force=True)
         with (tmp_path / "tar").open("wb") as tar:
             repo.archive(tar)
-        infos = repo.remote().push(["main", "v1"], progress=lambda *args: seen.append("progress"))
+        infos = repo.remote().push(["main", "v1"], progress=Progress(seen))
         assert [info.flags & info.ERROR for info in infos] == [0, 0]
         assert repo.remote().fetch()[0].name == "origin/main"
         assert repo.git.execute(["echo", "hello"]) == "hello"
@@ -188,7 +200,7 @@ def test_what_is_gone_is_no_other_repository(repo: Path, tmp_path: Path) -> None
 
     def code(repo: gitpython.Repo) -> str:
         shutil.rmtree(inner / ".git")
-        return repo.git.rev_parse("--show-toplevel")
+        return str(repo.git.rev_parse("--show-toplevel"))
 
     assert failed(tool.with_repo(code)).cause == "not-a-repository"
     assert failed(tool.with_repo(code)).cause == "not-a-repository"
@@ -197,7 +209,7 @@ def test_what_is_gone_is_no_other_repository(repo: Path, tmp_path: Path) -> None
 
     def folder(repo: gitpython.Repo) -> str:
         shutil.rmtree(repo.working_dir)
-        return repo.git.rev_parse("--show-toplevel")
+        return str(repo.git.rev_parse("--show-toplevel"))
 
     assert failed(GitTool(seed(tmp_path / "other")).with_repo(folder)).cause in ("bad-cwd", "not-a-repository")
 
@@ -249,7 +261,7 @@ def test_the_environment_is_that_of_every_git(repo: Path, tmp_path: Path, monkey
         assert repo.git.diff().startswith("diff --git")
         assert repo.is_dirty()
         assert "\x1b" not in repo.git.branch("-v")
-        return repo.git.seen()
+        return str(repo.git.seen())
 
     seen = or_raise(GitTool(repo).with_repo(code))
     assert "GIT_TERMINAL_PROMPT=0" in seen
@@ -278,7 +290,7 @@ def test_inside_a_hook_another_repository_is_worked_on_and_its_own_is_refused(re
     write(repo / "a.txt", "changed\n")
     git(repo, "add", "a.txt")
     env = {**os.environ, "GIT_AUTHOR_NAME": "Outer", "GIT_AUTHOR_DATE": "1970-01-01T00:00:00Z"}
-    done = subprocess.run([GIT, "-C", repo, "commit", "-qm", "x"], env=env, capture_output=True, text=True)
+    done = subprocess.run([GIT, "-C", repo, "commit", "-qm", "x"], env=env, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert git(other, "log", "-1", "--format=%an %s") == b"T inside\n"
     assert git(other, "log", "-1", "--format=%ad", "--date=format:%Y") != b"1970\n"
@@ -308,7 +320,7 @@ def test_threads_have_a_repository_each_and_wait_for_each_other(repo: Path) -> N
 
     def work(number: int) -> None:
         for turn in range(3):
-            or_raise(GitTool(repo).with_repo(lambda repo: code(repo, f"{number}-{turn}")))
+            or_raise(GitTool(repo).with_repo(partial(code, name=f"{number}-{turn}")))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
@@ -350,7 +362,9 @@ except Exception:
 
 def loaded(repo: Path, first: str = "", **env: str) -> str:
     code = LOADS.format(repo=str(repo), first=first)
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -437,19 +451,14 @@ def test_a_git_that_hangs_is_ended_at_the_deadline(
 @pytest.mark.slow
 def test_a_program_that_will_not_end_is_killed_with_what_it_started(repo: Path, tmp_path: Path) -> None:
     git(repo, "config", "alias.stubborn", "!trap '' TERM; setsid sleep 1000 & sleep 1000; sleep 1000")
+
+    def code(repo: gitpython.Repo, as_process: bool) -> object:
+        return _waited_if(repo.git.stubborn(as_process=as_process))
+
     for as_process in (False, True):
-        error = failed(
-            GitTool(repo).with_repo(
-                lambda repo, way=as_process: _waited(repo.git.stubborn(as_process=way)),
-                timeout=1.5,  # type: ignore[misc]
-            )
-        )
+        error = failed(GitTool(repo).with_repo(partial(code, as_process=as_process), timeout=1.5))
         assert error.cause == "timeout"
         assert sleeping_in(repo) == []
-
-
-def _waited(process: Any) -> object:
-    return process.wait()
 
 
 @pytest.mark.slow
@@ -473,7 +482,7 @@ def test_a_time_that_the_caller_gives_one_program_is_its_own(repo: Path) -> None
     def code(repo: gitpython.Repo) -> str:
         with pytest.raises(gitpython.GitCommandError):
             repo.git.endless(kill_after_timeout=0.3)
-        return repo.git.rev_parse("HEAD")
+        return str(repo.git.rev_parse("HEAD"))
 
     assert or_raise(GitTool(repo).with_repo(code)) == sha(repo)
     error = failed(GitTool(repo).with_repo(lambda repo: repo.git.endless(kill_after_timeout=0.3)))
