@@ -58,6 +58,11 @@ def opened(programs: Programs, found: Found) -> git.Repo:
     return repo
 
 
+def is_ours(repo: git.Repo) -> bool:
+    """Return whether a repository was opened by `with_repo`."""
+    return isinstance(repo, _Repo)
+
+
 class _Interrupt(Git.AutoInterrupt):
     """A program that is read from while it runs; a failure of it says how it ended."""
 

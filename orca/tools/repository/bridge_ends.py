@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orca.errors import (
@@ -28,17 +28,18 @@ from orca.tools.repository.states import STATUS, parse_status
 
 # What the methods of the git tool find out before git is asked, and git itself says only so.
 _MORE_CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
+    (rb"resolve your current index first", "conflict"),
     (rb"not currently on a branch|HEAD is detached", "detached"),
     (rb"has no upstream branch|no upstream configured|no tracking information", "no-upstream"),
     (rb"does not have any commits yet", "unborn"),
-    (rb"not a valid branch point", "unknown-ref"),
+    (rb"not a valid branch point|not something we can merge|invalid upstream '", "unknown-ref"),
     (rb"upstream branch of your current branch does not match", "other"),
 )
 _EXISTS: Final = rb"(?m)^fatal: [Aa] branch named '(.+)' already exists"
 _UNKNOWN: Final = rb"(?m)^(?:fatal|error): pathspec '(.+)' did not match any file"
 _IGNORED: Final = rb"(?s)paths are ignored by one of your \.gitignore files:\n(.*?)\n(?:hint: |\Z)"
 _NO_SOURCE: Final = rb"(?m)^error: (?:src refspec (\S+) |unable to delete )"
-_MERGING: Final = frozenset("am cherry-pick commit merge pull rebase revert stash checkout switch".split())
+_MERGING: Final = frozenset("am cherry-pick commit merge pull rebase revert stash".split())
 _MERGE_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 
 
@@ -53,7 +54,17 @@ def failure_of_end(ended: Ended, call: Call, *, is_here: bool) -> RuntimeError:
     elif is_here:
         found = _commit(ended, call, args) if command == "commit" else _existing_branch(ended, call)
         found = found or _conflict(ended, call, command)
-    return found or call.failed(ended, cause=_cause(ended), effect="unknown", paths=_paths(ended))
+    if found is not None:
+        return found
+    cause = _cause(ended)
+    if cause == "unknown-path" and command == "checkout" and "--" not in args:
+        cause = "unknown-ref"  # git takes for a path what is no branch
+    paths: Iterable[str] = ()
+    if cause == "conflict" and is_here:
+        paths = unmerged(call)
+    elif cause in ("ignored-path", "unknown-path"):
+        paths = _paths(ended)
+    return call.failed(ended, cause=cause, effect="unknown", paths=paths)
 
 
 def _cause(ended: Ended) -> CommandCause:

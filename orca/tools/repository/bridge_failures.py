@@ -42,7 +42,8 @@ from orca.errors import (
 )
 from orca.process import Ended
 from orca.redaction import redact
-from orca.tools.repository.bridge_classes import ended_of, undecorated
+from orca.tools.repository import bridge_classes
+from orca.tools.repository.bridge_classes import ended_of, is_ours, undecorated
 from orca.tools.repository.bridge_ends import failure_of_end
 from orca.tools.repository.bridge_programs import Programs
 from orca.tools.repository.calls import Call
@@ -119,7 +120,7 @@ def _is_gitpythons(error: Exception) -> bool:
         return True
     rooms = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
     last = next((room for room in reversed(rooms) if room.partition(".")[0] not in sys.stdlib_module_names), "")
-    return last.partition(".")[0] in ("git", "gitdb", "smmap") or last.startswith(__package__ or "")
+    return last.partition(".")[0] in ("git", "gitdb", "smmap") or last == bridge_classes.__name__
 
 
 def _of_another_repo(error: CommandError, call: Call) -> RuntimeError:
@@ -196,8 +197,9 @@ def _failed(error: Exception, cause: CommandCause, call: Call, paths: Iterable[s
 
 def _flags(value: Any) -> RuntimeError | None:
     """The refused pushes in what `fn` returned: of a `git.Repo` that is not ours."""
-    infos = [value] if isinstance(value, git.PushInfo) else value if isinstance(value, (list, tuple)) else []
-    refused = [info for info in infos if isinstance(info, git.PushInfo) and info.flags & git.PushInfo.ERROR]
+    returned = [value] if isinstance(value, git.PushInfo) else value if isinstance(value, (list, tuple)) else []
+    infos = [info for info in returned if isinstance(info, git.PushInfo) and not is_ours(info._remote.repo)]
+    refused = [info for info in infos if info.flags & git.PushInfo.ERROR]
     if not refused:
         return None
     rejections = []

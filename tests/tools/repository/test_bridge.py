@@ -143,6 +143,13 @@ CASES = (
         "conflict a.txt",
     ),
     Case(
+        "a switch in the middle of a merge",
+        merging,
+        lambda tool: tool.switch("side"),
+        (lambda repo: repo.git.switch("side"), lambda repo: repo.git.checkout("side")),
+        "conflict a.txt",
+    ),
+    Case(
         "a branch that exists",
         branches,
         lambda tool: tool.create_branch("side"),
@@ -181,6 +188,7 @@ CASES = (
         lambda tool: tool.switch("absent"),
         (
             lambda repo: repo.git.switch("absent"),
+            lambda repo: repo.git.checkout("absent"),
             lambda repo: repo.heads["absent"].checkout(),
             lambda repo: repo.heads.absent,
             lambda repo: repo.git.switch("-c", "new", "absent"),
@@ -199,6 +207,8 @@ CASES = (
             lambda repo: list(repo.iter_commits("absent")),
             lambda repo: repo.tree("absent"),
             lambda repo: repo.index.diff("absent"),
+            lambda repo: repo.git.merge("absent"),
+            lambda repo: repo.git.rebase("absent"),
         ),
         "unknown-ref",
     ),
@@ -370,7 +380,7 @@ REMOTE_CASES = (
         diverged,
         lambda tool: tool.pull(rebase=False),
         (
-            lambda repo: repo.remote().pull("main", rebase=False),
+            lambda repo: repo.remote().pull("main", no_rebase=True),
             lambda repo: [repo.remote().fetch(), repo.git.merge("origin/main")],
         ),
         "conflict a.txt",
@@ -399,7 +409,7 @@ REMOTE_CASES = (
         "a hook that refuses the merge",
         merge_hook,
         lambda tool: tool.pull(rebase=False),
-        (lambda repo: repo.remote().pull("main", rebase=False), lambda repo: repo.git.pull("--no-rebase")),
+        (lambda repo: repo.remote().pull("main", no_rebase=True), lambda repo: repo.git.pull("--no-rebase")),
         "hook-failed",
     ),
     RemoteCase(

@@ -86,6 +86,8 @@ def test_a_mistake_is_the_callers(repo: Path) -> None:
         GitTool(repo).with_repo(lambda repo: repo.index.add(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         GitTool(repo).with_repo(lambda repo: repo.git.execute(["git", "version"], close_fds=True))
+    with pytest.raises(ValueError, match="attempt"):  # of a tool that the code calls
+        GitTool(repo).with_repo(lambda _: GitTool(repo).push(attempts=0))
     with pytest.raises(ValueError, match="timeout"):
         GitTool(repo).with_repo(lambda repo: None, timeout=0)
 

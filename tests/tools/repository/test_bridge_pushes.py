@@ -143,14 +143,15 @@ def test_what_is_raised_for_flags_is_the_same_failure(remote: Remote) -> None:
     assert (error.cause, error.refs[0].remote) == ("fetch-first", MAIN)
 
 
-def test_a_push_that_was_made_good_is_none_that_failed(remote: Remote) -> None:
-    def pushed(repo: gitpython.Repo) -> bool:
-        refused = repo.remote().push("main")[0]
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_push_that_was_made_good_is_none_that_failed(remote: Remote, quiet: bool) -> None:
+    def pushed(repo: gitpython.Repo) -> list[gitpython.PushInfo]:
+        refused = repo.remote().push("main")
         repo.remote().pull("main", rebase=True)
-        again = repo.remote().push("main")[0]
-        return bool(refused.flags & refused.ERROR) and not again.flags & again.ERROR
+        return [*refused, *repo.remote().push("main", quiet=quiet)]
 
-    assert or_raise(late(remote).with_repo(pushed)) is True
+    infos = or_raise(late(remote).with_repo(pushed))
+    assert [info.flags & info.ERROR != 0 for info in infos] == [True, False][: len(infos)]
     assert remote.head() == git(remote.work, "rev-parse", "main").decode().strip()
 
 
