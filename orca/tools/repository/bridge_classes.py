@@ -201,7 +201,8 @@ class _Index(git.IndexFile):
     def _identity(self, name: str, given: git.Actor | None) -> tuple[git.Actor, str]:
         """Who git says it is, and the date in the form that GitPython reads."""
         prefix = name.removesuffix("IDENT")
-        changes = {f"{prefix}NAME": given.name or "", f"{prefix}EMAIL": given.email or ""} if given else {}
+        named = {"NAME": given.name, "EMAIL": given.email} if given is not None else {}
+        changes = {prefix + part: value for part, value in named.items() if value}
         who, _, rest = self.repo.git.var(name, env=changes).rpartition("> ")
         who, _, email = who.rpartition(" <")
         return git.Actor(who, email), rest
