@@ -34,8 +34,8 @@ class BridgeOperations(Located):
         Meanwhile the index is this call's, as it is a commit's: other calls that change it wait, and one that `fn`
         itself makes through a tool is `locked`. What GitPython starts gets the environment and the settings that every
         git of this tool gets, above them what `fn` sets (`repo.git.update_environment`), and is ended with all that it
-        started itself at the deadline, on a signal, and when the call is over: objects read from the repository are
-        of no use afterwards. A `git.Repo` that `fn` opens itself, a submodule's too, has nothing of this.
+        started itself at the deadline, on a signal, and when the call is over: afterwards the repository is of no
+        use (`ValueError`). A `git.Repo` that `fn` opens itself, a submodule's too, has nothing of this.
 
         What `fn` returns is the value as it is: a `Result` stays one inside the `Success`. GitPython's exceptions are
         failures; any other that `fn` raises passes through. A push that failed is a failure also where GitPython only
@@ -106,7 +106,7 @@ class BridgeOperations(Located):
 
 def _load_gitpython(call: Call) -> None:
     """Import GitPython, which runs `git version` at that and gives it all the time it wants."""
-    if "git" in sys.modules:
+    if sys.modules.get("git") is not None:
         return
     program = os.environ.get("GIT_PYTHON_GIT_EXECUTABLE") or "git"
     env = neutral.environment("read", os.environ)

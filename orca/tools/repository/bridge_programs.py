@@ -206,6 +206,8 @@ class Programs:
             self._watch.join()
 
     def _environment(self, argv: Sequence[str], cwd: str, changes: Mapping[str, str]) -> dict[str, str]:
+        if self._over.is_set():
+            raise ValueError("a repository of with_repo() is of no use after the call")
         command, args = subcommand(argv)
         if command in _NETWORK and cwd == self.cwd:
             remotes = configured(self.call)

@@ -160,6 +160,9 @@ def test_helpers_are_closed_and_the_lock_is_free_afterwards(repo: Path) -> None:
     for _ in range(3):
         or_raise(tool.with_repo(code))
         assert children() == []
+    for misuse in (lambda: kept[0].head.commit.message, kept[0].git.status):
+        with pytest.raises(ValueError, match="after the call"):
+            misuse()
     or_raise(tool.commit("free", allow_empty=True))
 
 
@@ -349,10 +352,10 @@ def test_a_tool_that_is_called_meanwhile_is_refused_at_once(repo: Path) -> None:
 LOADS = """
 import os, sys
 from orca.tools import GitTool
-assert "git" not in sys.modules
+assert "git" not in sys.modules  # orca by itself does not load it
 before = dict(os.environ)
 {first}
-result = GitTool({repo!r}).with_repo(lambda repo: repo.head.commit.hexsha, timeout=2)
+result = GitTool({repo!r}).with_repo(lambda repo: repo.head.commit.hexsha, timeout={timeout})
 assert dict(os.environ) == before
 try:
     print(result.unwrap())
@@ -362,8 +365,8 @@ except Exception:
 """
 
 
-def loaded(repo: Path, first: str = "", **env: str) -> str:
-    code = LOADS.format(repo=str(repo), first=first)
+def loaded(repo: Path, first: str = "", timeout: float = 60.0, **env: str) -> str:
+    code = LOADS.format(repo=str(repo), first=first, timeout=timeout)
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True, check=False
     )
@@ -376,15 +379,17 @@ def test_gitpython_is_loaded_by_the_first_call(repo: Path) -> None:
 
 
 def test_without_gitpython_it_is_an_unsupported_feature(repo: Path) -> None:
-    assert loaded(repo, "sys.modules['gitdb'] = None").startswith("UnsupportedFeature Not supported: GitPython")
+    for name in ("git", "gitdb"):
+        found = loaded(repo, f"sys.modules[{name!r}] = None")
+        assert found.startswith("UnsupportedFeature Not supported: GitPython")
 
 
 def test_loading_it_with_no_git_or_one_that_sleeps_fails_in_time(repo: Path, tmp_path: Path) -> None:
     assert loaded(repo, PATH=str(tmp_path)) == "CommandFailed not-found"
     asleep = script(tmp_path / "asleep/git", "exec sleep 1000")
-    assert loaded(repo, PATH=f"{asleep.parent}:{PATH}") == "CommandFailed timeout"
+    assert loaded(repo, timeout=1.0, PATH=f"{asleep.parent}:{PATH}") == "CommandFailed timeout"
     # Only GitPython looks at this one.
-    assert loaded(repo, GIT_PYTHON_GIT_EXECUTABLE=str(asleep)) == "CommandFailed timeout"
+    assert loaded(repo, timeout=1.0, GIT_PYTHON_GIT_EXECUTABLE=str(asleep)) == "CommandFailed timeout"
     assert loaded(repo, GIT_PYTHON_GIT_EXECUTABLE="/nonexistent/git") == "CommandFailed not-found"
 
 
@@ -491,15 +496,16 @@ def test_a_time_that_the_caller_gives_one_program_is_its_own(repo: Path) -> None
     assert error.cause == "timeout"
 
 
+@pytest.mark.slow
 def test_a_computation_beyond_the_deadline_is_not_taken_back(repo: Path) -> None:
     def code(repo: gitpython.Repo) -> str:
         message = str(repo.head.commit.message)
-        ended = time.monotonic() + 1.0
-        while time.monotonic() < ended:
-            pass
+        while time.monotonic() < started + 3.2:
+            time.sleep(0.05)
         return message
 
-    assert or_raise(GitTool(repo).with_repo(code, timeout=0.8)) == "seed\n"
+    started = time.monotonic()
+    assert or_raise(GitTool(repo).with_repo(code, timeout=3.0)) == "seed\n"
 
 
 @pytest.mark.parametrize("as_process", [False, True])
@@ -543,6 +549,6 @@ def test_a_signal_leaves_nothing_running(number: signal.Signals, way: str, repo:
         while not (repo / "started").exists() and time.monotonic() < until:
             time.sleep(0.01)
         process.send_signal(number)
-        process.wait(30)
+        process.wait(60)
     assert process.returncode in (-number, 1)
     assert sleeping_in(repo) == []
