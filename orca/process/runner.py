@@ -146,7 +146,7 @@ def _verdict(
     why: Literal["timeout", "cancelled"] | None, status: int | None
 ) -> tuple[CommandCause, int | None, str | None]:
     code = None if status is None else os.waitstatus_to_exitcode(status)
-    name = None if code is None or code >= 0 else _signal_name(-code)
+    name = None if code is None or code >= 0 else signal_name(-code)
     if why is not None:
         return why, None, name
     if code is None:
@@ -154,7 +154,7 @@ def _verdict(
     return ("signal", None, name) if name is not None else ("exit", code, None)
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

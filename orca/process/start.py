@@ -46,10 +46,15 @@ def start(
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except ValueError:
-        return _not_passable(argv, cwd, env)
-    except OSError as error:
+    except (ValueError, OSError) as error:
+        return why_not(argv, cwd, env, error)
+
+
+def why_not(argv: Sequence[str], cwd: str, env: Mapping[str, str], error: ValueError | OSError) -> NotStarted:
+    """Return why a program did not start, from what `Popen` raised."""
+    if isinstance(error, OSError):
         return _not_started(argv[0], cwd, env, error)
+    return _not_passable(argv, cwd, env)
 
 
 def _not_passable(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> NotStarted:

@@ -275,6 +275,11 @@ class Call:
         finally:
             self.deadline -= by
 
+    def environment(self, kind: Kind) -> dict[str, str]:
+        """Return the environment for a git of this call that somebody else starts: it may write."""
+        self._has_written = True
+        return self._environment(kind)
+
     def _environment(self, kind: Kind) -> dict[str, str]:
         given = os.environ
         in_hook = neutral.inside_hook(given)

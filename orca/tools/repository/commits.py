@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orca.tools.repository.history import LogEntry
 
 _CHECK_S: Final = 1.5
-_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
+HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _MESSAGE_AS_IT_IS: Final = ("-c", "i18n.commitEncoding=UTF-8", "-c", "core.commentChar=#")
 _AUTHOR: Final = r"[^<>\n\0]*<[^<>\n\0]*>"
 _TRAILER: Final = r"[A-Za-z0-9][A-Za-z0-9-]*[ \t]*[:=][^\n\0]*"
@@ -238,7 +238,7 @@ def _commit(call: Call, before: str | None, text: bytes, flags: Sequence[str]) -
         return None
     # 1 is for what came before the commit; that there is no change or no message was excluded before git ran.
     stopped = ended.cause == "exit" and ended.exit_code == 1 and b"Error building trees" not in ended.stderr
-    hook_failed = stopped and has_hook(call, *_HOOKS)
+    hook_failed = stopped and has_hook(call, *HOOKS)
     conflicts = parse_paths(call.attempt(*UNMERGED).stdout) if ended.cause == "exit" and not hook_failed else ()
     error = call.failed(
         ended, cause="hook-failed" if hook_failed else "conflict" if conflicts else None, paths=conflicts

@@ -19,6 +19,7 @@ _LONGEST_WAIT_S: Final = 0.02
 
 _threads: dict[str, threading.Lock] = {}
 _held: set[int] = set()
+_holders: dict[str, int] = {}  # which thread holds which
 
 
 class Locked(Exception):
@@ -36,6 +37,8 @@ def hold(git_dir: str, deadline: float) -> Iterator[dict[str, str]]:
     held_above = [held for held in os.environ.get(_VARIABLE, "").split(",") if held]
     if identity in held_above:  # by a process that waits for us, unless it has ended and left us behind
         deadline = time.monotonic()
+    if _holders.get(identity) == threading.get_ident():
+        raise Locked("this thread holds the index lock itself, for the call that it is in")
     mutex = _threads.setdefault(identity, threading.Lock())
     if not mutex.acquire(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
         raise Locked("this process held the index lock until the deadline")
@@ -44,8 +47,10 @@ def hold(git_dir: str, deadline: float) -> Iterator[dict[str, str]]:
         _held.add(fd)
         try:
             _wait_for(fd, deadline)
+            _holders[identity] = threading.get_ident()
             yield {_VARIABLE: ",".join([*held_above, identity])}
         finally:
+            _holders.pop(identity, None)
             _held.discard(fd)
             os.close(fd)
     finally:
@@ -87,6 +92,7 @@ def _wait_for(fd: int, deadline: float) -> None:
 def _forget() -> None:
     """A forked child must neither wait for a thread that it does not have nor keep its parent's lock alive."""
     _threads.clear()
+    _holders.clear()
     for fd in _held:
         os.close(fd)
     _held.clear()

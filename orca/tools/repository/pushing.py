@@ -25,7 +25,7 @@ _LONGEST_ASK_S: Final = 10.0
 _SHA: Final = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 # git exits with 1 for a pre-push hook that failed, and for a connection that it lost without these being the words of
 # the hook: they stand at the beginning of a line of its own.
-_LOST: Final = rb"(?m)^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)"
+LOST: Final = rb"(?m)^(?:error: RPC failed|send-pack: unexpected|fatal: the remote end hung up)"
 
 
 class PushOperations(Located):
@@ -209,7 +209,7 @@ def _failure(
             effect="landed" if landed else "none",
         )
     # Every ref was found here before, and what the remote refuses it names: of what exits with 1 the hook is left.
-    hook = ended.cause == "exit" and ended.exit_code == 1 and not re.search(_LOST, ended.stderr)
+    hook = ended.cause == "exit" and ended.exit_code == 1 and not re.search(LOST, ended.stderr)
     if hook and has_hook(call, "pre-push"):
         return call.failed(ended, cause="hook-failed", effect="landed" if landed else "none")
     error = call.failed(ended, effect="landed" if landed else "none")

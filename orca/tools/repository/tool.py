@@ -10,6 +10,7 @@ from orca.tools.arguments import absolute, seconds
 from orca.tools.repository import names
 from orca.tools.repository.addresses import holds_secret
 from orca.tools.repository.branches import BranchOperations
+from orca.tools.repository.bridge import BridgeOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
 from orca.tools.repository.integration import IntegrationOperations
@@ -33,6 +34,7 @@ class GitTool(
     RemoteOperations,
     PushOperations,
     IntegrationOperations,
+    BridgeOperations,
 ):
     """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
 

@@ -94,6 +94,9 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "CommandTool.run": lambda place, timeout: CommandTool(place.root).run("git", "version", timeout=timeout),
     "CommandTool.shell": lambda place, timeout: CommandTool(place.root).shell("git version", timeout=timeout),
     "TypecheckTool.run": lambda place, timeout: TypecheckTool(place.root).run(timeout=timeout),
+    "GitTool.with_repo": lambda place, timeout: GitTool(place.root).with_repo(
+        lambda repo: repo.git.commit("-m", "new"), timeout=timeout
+    ),
 }
 
 
@@ -130,6 +133,7 @@ GitTool.delete_remote_branch  bad-cwd none  not-a-repository none  not-found non
 CommandTool.run               bad-cwd none  Success                not-found none  Success
 CommandTool.shell             bad-cwd none  Success                not-found none  Success
 TypecheckTool.run             bad-cwd none  Success                Success         Success
+GitTool.with_repo             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 """
 STUCK = """
 method                        sleeping git     hanging git      disk full
@@ -163,6 +167,7 @@ GitTool.delete_remote_branch  timeout none     timeout unknown  Success
 CommandTool.run               timeout unknown  Success          Success
 CommandTool.shell             timeout unknown  Success          Success
 TypecheckTool.run             Success          Success          checker-failed unknown
+GitTool.with_repo             timeout none     timeout unknown  exit unknown
 """
 TABLE: dict[str, dict[str, str]] = {}
 for header, *rows in ([re.split("  +", line) for line in table.strip().splitlines()] for table in (GONE, STUCK)):

@@ -67,3 +67,10 @@ CommandFailed(command="make", exit_code=2, stdout="", stderr="", cause="explodet
 git().push(on_rejected="force")  # error
 git().push(force=True)  # error
 command().run("make", timeout="10")  # error
+
+
+def bridge() -> int:
+    git().with_repo(lambda repo: repo.heds)  # error
+    git().with_repo(lambda: 1)  # error
+    git().with_repo(len)  # error
+    return git().with_repo(lambda repo: 1)  # error
