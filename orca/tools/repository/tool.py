@@ -12,7 +12,7 @@ from orca.tools.repository.addresses import holds_secret
 from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
-from orca.tools.repository.integration import IntegrationOperations
+from orca.tools.repository.pulling import PullOperations
 from orca.tools.repository.pushing import PushOperations
 from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
@@ -32,7 +32,7 @@ class GitTool(
     BranchOperations,
     RemoteOperations,
     PushOperations,
-    IntegrationOperations,
+    PullOperations,
 ):
     """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
 
