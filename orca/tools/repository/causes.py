@@ -34,7 +34,10 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
     ),
     # Only where the lock is there: that it cannot be made (a full disk, no permission) no waiting will change.
     (rb"\.lock': File exists|could not lock config file .*: File exists", "locked"),
-    (rb"aborted by (?:the reference-transaction )?hook|The pre-rebase hook refused", "hook-failed"),
+    (
+        rb"aborted by (?:the reference-transaction )?hook|The pre-rebase hook refused|^error: '[a-z-]+' hook failed",
+        "hook-failed",
+    ),
     (rb"paths are ignored", "ignored-path"),
     (
         rb"pathspec (?s:.*) did not match any file|is outside repository|beyond a symbolic link|is in submodule",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
 from orca.errors import CommandCause, CommandFailed
 from orca.tools.repository import index_file
 from orca.tools.repository.calls import Call, Stop
-from orca.tools.repository.commits import current_branch, has_hook, head
+from orca.tools.repository.commits import current_branch, has_hook, head, head_and_branch
 from orca.tools.repository.staging import ignored, parse_paths, unmerged
 from orca.tools.repository.states import STATUS, Status, parse_status
 
@@ -22,19 +24,27 @@ _OPERATIONS: Final = (
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 )
-# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. A rebase reads
-# its own list of commits back: a format that git cannot read would end it, and a comment character that begins one of
-# the commands, as "p" does, would silently drop the commits.
+# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. What
+# conflicts, and how that is marked, is the same everywhere. A rebase reads its own list of commits back: a format that
+# git cannot read would end it, and a comment character that begins one of the commands, as "p" does, would silently
+# drop the commits.
 _SETTINGS: Final = tuple(
     word
     for setting in (
         "commit.cleanup=verbatim",
         "core.commentChar=#",
+        "i18n.commitEncoding=UTF-8",
+        "merge.conflictStyle=merge",
+        "merge.directoryRenames=conflict",
+        "merge.renames=true",
         "rebase.updateRefs=false",
         "rebase.instructionFormat=%s",
     )
     for word in ("-c", setting)
 )
+LISTING: Final = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
+ADDED: Final = ("diff", "--diff-filter=AT", *LISTING)
+_STRATEGY: Final = "--strategy=ort"  # by `pull.twohead=ours` a merge would bring in nothing, and a rebase lose ours
 _REBASE: Final = (
     *_SETTINGS,
     "rebase",
@@ -45,6 +55,7 @@ _REBASE: Final = (
     "--no-fork-point",
     "--no-rerere-autoupdate",
     "--no-stat",
+    _STRATEGY,
 )
 _MERGE: Final = (
     *_SETTINGS,
@@ -57,7 +68,9 @@ _MERGE: Final = (
     "--no-autostash",
     "--no-rerere-autoupdate",
     "--no-stat",
+    "--no-log",
     "--no-overwrite-ignore",
+    _STRATEGY,
 )
 
 
@@ -71,21 +84,33 @@ def operation(call: Call) -> str | None:
 
 def rebase_or_undo(call: Call, sha: str) -> None:
     """Rebase HEAD onto a commit; where that stops, all is as it was before, or `effect` is `unknown`."""
+    with put_back_unless_done(call, "rebase"):
+        rebase(call, sha)
+
+
+@contextmanager
+def put_back_unless_done(call: Call, what: str, *, keep_conflict: bool = False) -> Iterator[None]:
+    """Undo a rebase or a merge that stops; where that cannot be done, `effect` is `unknown`.
+
+    With `keep_conflict`, one that stops at a conflict stays in progress.
+    """
     before = _state(call)
     index = os.path.join(call.git_dir, "index")
     try:
         with index_file.copied(index, call.git_dir) as copy:
             try:
-                rebase(call, sha)
+                yield
             except Stop as stop:
                 error = stop.error
                 if not isinstance(error, CommandFailed) or error.effect == "none":
                     raise
+                if keep_conflict and error.cause == "conflict":
+                    raise
                 with call.overtime(_AFTER_S):
-                    back = _put_back(call, before, index, copy)
+                    back = _put_back(call, what, before, index, copy)
                 raise Stop(replace(error, effect="none" if back else "unknown")) from None
     except OSError as error:
-        raise call.refuse("other", ("rebase",), f"the index cannot be copied: {error.strerror}") from None
+        raise call.refuse("other", (what,), f"the index cannot be copied: {error.strerror}") from None
 
 
 def _state(call: Call) -> Status:
@@ -93,36 +118,48 @@ def _state(call: Call) -> Status:
     return replace(status, upstream=None, ahead=None, behind=None)  # what a fetch changes
 
 
-def _put_back(call: Call, before: Status, index: str, copy: str) -> bool:
-    """Undo a rebase that is in progress, or finished in spite of the failure; True when nothing differs any more."""
+def _put_back(call: Call, what: str, before: Status, index: str, copy: str) -> bool:
+    """Undo what is in progress, or finished in spite of the failure; True when nothing differs any more."""
     try:
-        if operation(call) == "rebase":
-            call.run("rebase", "--abort", kind="write")
-        elif before.head is not None and current_branch(call) == before.branch:
+        if operation(call) == what:
+            call.run(what, "--abort", kind="write")
+        if before.head is not None and head_and_branch(call) != (before.head, before.branch):
+            if current_branch(call) != before.branch:
+                return False
             call.run("reset", "--quiet", "--keep", before.head, kind="write")
-        if operation(call) is not None or _state(call) != before:
+        elif what == "merge" and not before.staged and _state(call) != before:
+            call.run("reset", "--quiet", "--merge", kind="write")  # as an abort does: this one had not begun to be one
+        if operation(call) is not None or head_and_branch(call) != (before.head, before.branch):
             return False
-        index_file.replace(index, copy)  # with its flags, which an abort loses
+        if os.path.exists(copy):
+            index_file.replace(index, copy)  # with what was staged, and its flags: an abort loses them
+        return _state(call) == before
     except (Stop, OSError):
         return False
-    return True
 
 
 def rebase(call: Call, sha: str) -> None:
+    """Rebase HEAD onto a commit, or stop; a conflict leaves it in progress."""
     _integrate(call, sha, "rebase", (*_REBASE, sha))
 
 
-def merge(call: Call, sha: str, *flags: str) -> None:
-    _integrate(call, sha, "merge", (*_MERGE, *flags, sha))
+def merge(call: Call, sha: str, message: bytes) -> None:
+    """Merge a commit into HEAD, or stop; a conflict leaves it in progress.
+
+    The message is that of a merge commit; where HEAD can be moved forward, or has no commit yet, none is made.
+    """
+    branch = current_branch(call)
+    if branch is not None:  # a strategy and its options, which those of the call would only be added to
+        call.settings.set(f"branch.{branch}.mergeOptions", "")
+    _integrate(call, sha, "merge", (*_MERGE, "--cleanup=whitespace", "-F", "/dev/stdin", sha), message)
 
 
-def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...]) -> None:
-    """Run a rebase or a merge, or stop; a conflict leaves it in progress."""
+def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...], message: bytes | None = None) -> None:
     refuse_another(call, *args)
     in_the_way = _ignored_in_the_way(call, sha, what)
     if in_the_way:
         raise call.refuse("dirty", args, "ignored files would be overwritten", in_the_way)
-    ended = call.attempt(*args, kind="write")
+    ended = call.attempt(*args, kind="write", input=message)
     if ended.cause == "exit" and ended.exit_code == 0:
         return
     if ended.cause != "exit":
@@ -148,13 +185,21 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
 
     A rebase writes every path of the commits that it makes anew, also what a later one of them takes out again.
     """
-    listing = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
     if head(call) is None:
-        written = parse_paths(call.run("ls-tree", "-r", "-z", "--name-only", sha).stdout)
-    else:
-        written = parse_paths(call.run("diff", "--diff-filter=AT", *listing, "HEAD", sha).stdout)
+        return ignored_in_the_way(call, parse_paths(call.run("ls-tree", "-r", "-z", "--name-only", sha).stdout))
+    written = parse_paths(call.run(*ADDED, "HEAD", sha).stdout)
     if what == "rebase":
-        written += parse_paths(call.run("log", "-m", "--format=", *listing, f"{sha}..HEAD").stdout)
+        written += parse_paths(call.run("log", "-m", "--format=", *LISTING, f"{sha}..HEAD").stdout)
+    # Where one side has moved a folder, or has a file where the other has a folder, paths are written that neither has.
+    tried = call.attempt(*_SETTINGS, "merge-tree", "--write-tree", "--name-only", "-z", "HEAD", sha, kind="write")
+    if tried.exit_code in (0, 1):  # git before 2.38 cannot say
+        tree = tried.stdout.split(b"\0", 1)[0].decode("ascii")
+        written += parse_paths(call.run(*ADDED, "HEAD", tree, "--").stdout)
+    return ignored_in_the_way(call, written)
+
+
+def ignored_in_the_way(call: Call, written: Iterable[str]) -> tuple[str, ...]:
+    """Return the ignored files where one of these is to be written: at its path, above it, or in its place a folder."""
     found = {there for path in written if (there := _in_the_way(call.top, path)) is not None}
     folders = sorted(path for path in found if _is_folder(os.path.join(call.top, path)))
     inside: tuple[str, ...] = ()

@@ -56,12 +56,10 @@ class PullOperations(Located):
         sha = fetched(call, remote, source)  # before the lock: a slow remote holds up no commit
         with call.index(*args):
             before = head(call)
-            if before is None:
-                integration.merge(call, sha, "--ff-only")
-            elif rebase:
+            if rebase and before is not None:
                 integration.rebase(call, sha)
             else:
-                integration.merge(call, sha, "-m", f"Merge remote-tracking branch '{remote}/{source}'")
+                integration.merge(call, sha, os.fsencode(f"Merge remote-tracking branch '{remote}/{source}'"))
             return refs.Pull(before, head(call) or sha)
 
     @tagged

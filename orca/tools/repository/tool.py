@@ -12,6 +12,7 @@ from orca.tools.repository.addresses import holds_secret
 from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
+from orca.tools.repository.merging import MergeOperations
 from orca.tools.repository.pulling import PullOperations
 from orca.tools.repository.pushing import PushOperations
 from orca.tools.repository.remotes import RemoteOperations, record
@@ -33,6 +34,7 @@ class GitTool(
     RemoteOperations,
     PushOperations,
     PullOperations,
+    MergeOperations,
 ):
     """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
 
