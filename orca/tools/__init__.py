@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Rebase,
         RefUpdate,
         Remote,
+        Stash,
         Status,
         StatusEntry,
     )
@@ -41,6 +42,7 @@ _HOMES = {
         "Rebase",
         "RefUpdate",
         "Remote",
+        "Stash",
         "Status",
         "StatusEntry",
     ),
@@ -67,6 +69,7 @@ __all__ = [
     "RefUpdate",
     "Remote",
     "RemovedFile",
+    "Stash",
     "Status",
     "StatusEntry",
     "TypecheckReport",

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from orca.tools.repository.history import LogEntry
     from orca.tools.repository.push_report import Push
     from orca.tools.repository.refs import Branch, Merge, Pull, Rebase, RefUpdate, Remote
+    from orca.tools.repository.stash_log import Stash
 
 _HOMES = {
     "changes": ("Commit", "FileChange"),
     "history": ("LogEntry",),
     "push_report": ("Push",),
     "refs": ("Branch", "Merge", "Pull", "Rebase", "RefUpdate", "Remote"),
+    "stash_log": ("Stash",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -35,6 +37,7 @@ __all__ = [
     "Rebase",
     "RefUpdate",
     "Remote",
+    "Stash",
     "Status",
     "StatusEntry",
 ]

@@ -47,7 +47,7 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         (
             rb"would be overwritten|[Cc]ommit your changes or stash|You have (?:unstaged|uncommitted) changes|"
             rb"contains (?:modified|uncommitted)|index contains uncommitted|[Cc]annot (?:rebase|pull)|"
-            rb"would lose untracked files"
+            rb"would lose untracked files|not uptodate\. Cannot merge"
         ),
         "dirty",
     ),

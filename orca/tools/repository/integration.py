@@ -28,7 +28,7 @@ _OPERATIONS: Final = (
 # conflicts, and how that is marked, is the same everywhere. A rebase reads its own list of commits back: a format that
 # git cannot read would end it, and a comment character that begins one of the commands, as "p" does, would silently
 # drop the commits.
-_SETTINGS: Final = tuple(
+SETTINGS: Final = tuple(
     word
     for setting in (
         "commit.cleanup=verbatim",
@@ -46,7 +46,7 @@ LISTING: Final = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
 ADDED: Final = ("diff", "--diff-filter=AT", *LISTING)
 _STRATEGY: Final = "--strategy=ort"  # by `pull.twohead=ours` a merge would bring in nothing, and a rebase lose ours
 _REBASE: Final = (
-    *_SETTINGS,
+    *SETTINGS,
     "rebase",
     "--quiet",
     "--rebase-merges",
@@ -58,7 +58,7 @@ _REBASE: Final = (
     _STRATEGY,
 )
 _MERGE: Final = (
-    *_SETTINGS,
+    *SETTINGS,
     "merge",
     "--quiet",
     "--ff",
@@ -94,7 +94,7 @@ def put_back_unless_done(call: Call, what: str, *, keep_conflict: bool = False) 
 
     With `keep_conflict`, one that stops at a conflict stays in progress.
     """
-    before = _state(call)
+    before = state_of(call)
     index = os.path.join(call.git_dir, "index")
     try:
         with index_file.copied(index, call.git_dir) as copy:
@@ -113,7 +113,8 @@ def put_back_unless_done(call: Call, what: str, *, keep_conflict: bool = False) 
         raise call.refuse("other", (what,), f"the index cannot be copied: {error.strerror}") from None
 
 
-def _state(call: Call) -> Status:
+def state_of(call: Call) -> Status:
+    """Return what an operation that is undone must leave as it was."""
     status = parse_status(call.run(*STATUS).stdout)
     return replace(status, upstream=None, ahead=None, behind=None)  # what a fetch changes
 
@@ -127,13 +128,13 @@ def _put_back(call: Call, what: str, before: Status, index: str, copy: str) -> b
             if current_branch(call) != before.branch:
                 return False
             call.run("reset", "--quiet", "--keep", before.head, kind="write")
-        elif what == "merge" and not before.staged and _state(call) != before:
+        elif what == "merge" and not before.staged and state_of(call) != before:
             call.run("reset", "--quiet", "--merge", kind="write")  # as an abort does: this one had not begun to be one
         if operation(call) is not None or head_and_branch(call) != (before.head, before.branch):
             return False
         if os.path.exists(copy):
             index_file.replace(index, copy)  # with what was staged, and its flags: an abort loses them
-        return _state(call) == before
+        return state_of(call) == before
     except (Stop, OSError):
         return False
 
@@ -191,7 +192,7 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
     if what == "rebase":
         written += parse_paths(call.run("log", "-m", "--format=", *LISTING, f"{sha}..HEAD").stdout)
     # Where one side has moved a folder, or has a file where the other has a folder, paths are written that neither has.
-    tried = call.attempt(*_SETTINGS, "merge-tree", "--write-tree", "--name-only", "-z", "HEAD", sha, kind="write")
+    tried = call.attempt(*SETTINGS, "merge-tree", "--write-tree", "--name-only", "-z", "HEAD", sha, kind="write")
     if tried.exit_code in (0, 1):  # git before 2.38 cannot say
         tree = tried.stdout.split(b"\0", 1)[0].decode("ascii")
         written += parse_paths(call.run(*ADDED, "HEAD", tree, "--").stdout)
@@ -200,7 +201,7 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
 
 def ignored_in_the_way(call: Call, written: Iterable[str]) -> tuple[str, ...]:
     """Return the ignored files where one of these is to be written: at its path, above it, or in its place a folder."""
-    found = {there for path in written if (there := _in_the_way(call.top, path)) is not None}
+    found = {there for path in written if (there := in_the_way(call.top, path)) is not None}
     folders = sorted(path for path in found if _is_folder(os.path.join(call.top, path)))
     inside: tuple[str, ...] = ()
     if folders:
@@ -209,8 +210,8 @@ def ignored_in_the_way(call: Call, written: Iterable[str]) -> tuple[str, ...]:
     return (*ignored(call, sorted(found.difference(folders))), *inside)
 
 
-def _in_the_way(top: str, path: str) -> str | None:
-    """What is there where a file is to be written: at its path, or a file where a folder of its path is to be."""
+def in_the_way(top: str, path: str) -> str | None:
+    """Return what is there where a file is to be written: at its path, or a file in place of a folder of its path."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
         parent = "/".join(parts[:depth])

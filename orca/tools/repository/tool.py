@@ -17,6 +17,7 @@ from orca.tools.repository.pulling import PullOperations
 from orca.tools.repository.pushing import PushOperations
 from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
+from orca.tools.repository.stashes import StashOperations
 from orca.tools.repository.states import StateOperations
 
 _NETWORK_S: Final = 600.0
@@ -35,6 +36,7 @@ class GitTool(
     PushOperations,
     PullOperations,
     MergeOperations,
+    StashOperations,
 ):
     """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
 

@@ -185,10 +185,11 @@ def test_a_branch_without_a_commit_keeps_what_is_staged(diverged: Path) -> None:
     assert everything(diverged) == before
 
 
+OPTIONS = ["-x", "--abort", "", "a\nb", "^topic"]
+
+
 @BOTH
-@pytest.mark.parametrize(
-    "rev", ["absent", "-x", "--abort", "", "a\nb", "^topic", "main..topic", "HEAD:a.txt", "HEAD^{tree}"]
-)
+@pytest.mark.parametrize("rev", [*OPTIONS, "absent", "main..topic", "HEAD:a.txt", "HEAD^{tree}"])
 def test_what_is_no_commit_is_refused(bring: Bring, rev: str, diverged: Path) -> None:
     before = everything(diverged)
     tool = GitTool(diverged)
