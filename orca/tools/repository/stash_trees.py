@@ -121,11 +121,22 @@ def brought_together(call: Call, stash: Parts, head: str) -> tuple[str, str]:
     if stash.untracked is None:
         return index, worktree
     untracked = call.run("ls-tree", "-r", "-z", "--full-tree", stash.untracked).stdout
-    names = call.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", worktree).stdout
-    paths = set(parse_paths(names))
-    if taken := tuple(path for path in parse_tree_paths(untracked) if path in paths):
+    tracked = parse_paths(call.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", worktree).stdout)
+    if taken := overlapping(parse_tree_paths(untracked), tracked):
         raise call.refuse("conflict", ("stash", "pop"), "these files were untracked, and are committed now", taken)
     return index, _tree_of(call, untracked, worktree)
+
+
+def overlapping(paths: Collection[str], others: Collection[str]) -> tuple[str, ...]:
+    """Return those of the paths that cannot be in one tree with the others: the same, or a folder of one is a file."""
+    there = set(others)
+    folders = {folder for path in others for folder in _folders(path)}
+    return tuple(path for path in paths if path in there or path in folders or not there.isdisjoint(_folders(path)))
+
+
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def parse_tree_paths(listed: bytes) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -96,27 +96,30 @@ def _put_aside(call: Call, before: str, branch: str | None, text: bytes, progres
         raise _Nothing
     _refuse_ignored(call, trees.whole, before, *_PUSH)
     sha = stash_trees.commit(call, trees, before, branch, text)
-    title = f"On {branch or '(no branch)'}: {os.fsdecode(text.strip().split(b'\n', 1)[0])}"
+    subject = os.fsdecode(text.strip().split(b"\n", 1)[0])
+    title = f"On {branch or '(no branch)'}: {subject}"
     progress.effect = "unknown"
     for args in (("stash", "store", "--quiet", f"--message={title}", sha), (*_GO, trees.whole, before)):
         ended = call.attempt(*args, kind="write")
         if ended.cause != "exit" or ended.exit_code != 0:
             error = call.failed(ended)
-            with call.overtime(_AFTER_S):
-                if error.cause == "dirty" or _is_all_there(call):
+            with call.overtime(_AFTER_S), suppress(Stop):
+                if error.cause == "dirty" or _is_all_there(call, trees.whole):
                     stash_log.drop(call, sha)
                     progress.effect = "none"
             raise Stop(error)
     return sha
 
 
-def _is_all_there(call: Call) -> bool:
-    """Whether every file is still as it was recorded, in the private index, and there is no other."""
-    try:
-        changed = call.run("diff-files", "--name-only", "--ignore-submodules=all", "-z").stdout
-        others = parse_paths(call.run("ls-files", "--others", "--exclude-standard", "-z", "--", ":(top)").stdout)
-    except Stop:
+def _is_all_there(call: Call, whole: str) -> bool:
+    """Whether every file is still as it was recorded, and there is no other.
+
+    The private index holds what was recorded until git has taken it all away: then it holds what there is instead.
+    """
+    if call.run("diff-index", "--cached", "--quiet", whole, "--", ok=(0, 1)).exit_code == 1:
         return False
+    changed = call.run("diff-files", "--name-only", "--ignore-submodules=all", "-z").stdout
+    others = parse_paths(call.run("ls-files", "--others", "--exclude-standard", "-z", "--", ":(top)").stdout)
     return not changed and all(path.endswith("/") for path in others)
 
 
@@ -134,7 +137,7 @@ def _bring_back(call: Call, before: str, whole: str, progress: _Progress) -> Non
     ended = call.attempt(*_GO, before, whole, kind="write")
     if ended.cause != "exit" or ended.exit_code != 0:
         error = call.failed(ended)
-        with call.overtime(_AFTER_S):
+        with call.overtime(_AFTER_S), suppress(Stop):
             if error.cause == "dirty" or state_of(call) == state:
                 progress.effect = "none"
         raise Stop(error)
