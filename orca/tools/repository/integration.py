@@ -107,7 +107,8 @@ def put_back_unless_done(call: Call, what: str, *, keep_conflict: bool = False) 
                 if keep_conflict and error.cause == "conflict":
                     raise
                 with call.overtime(_AFTER_S):
-                    back = _put_back(call, what, before, index, copy)
+                    ended_by_us = error.exit_code is None
+                    back = _put_back(call, what, before, index, copy, is_merged=what == "merge" and ended_by_us)
                 raise Stop(replace(error, effect="none" if back else "unknown")) from None
     except OSError as error:
         raise call.refuse("other", (what,), f"the index cannot be copied: {error.strerror}") from None
@@ -119,8 +120,11 @@ def state_of(call: Call) -> Status:
     return replace(status, upstream=None, ahead=None, behind=None)  # what a fetch changes
 
 
-def _put_back(call: Call, what: str, before: Status, index: str, copy: str) -> bool:
-    """Undo what is in progress, or finished in spite of the failure; True when nothing differs any more."""
+def _put_back(call: Call, what: str, before: Status, index: str, copy: str, *, is_merged: bool) -> bool:
+    """Undo what is in progress, or finished in spite of the failure; True when nothing differs any more.
+
+    `is_merged` says that files may be merged without a merge being in progress yet.
+    """
     try:
         if operation(call) == what:
             call.run(what, "--abort", kind="write")
@@ -128,8 +132,8 @@ def _put_back(call: Call, what: str, before: Status, index: str, copy: str) -> b
             if current_branch(call) != before.branch:
                 return False
             call.run("reset", "--quiet", "--keep", before.head, kind="write")
-        elif what == "merge" and not before.staged and state_of(call) != before:
-            call.run("reset", "--quiet", "--merge", kind="write")  # as an abort does: this one had not begun to be one
+        elif is_merged and not before.staged and state_of(call) != before:
+            call.run("reset", "--quiet", "--merge", kind="write")  # all that an abort does
         if operation(call) is not None or head_and_branch(call) != (before.head, before.branch):
             return False
         if os.path.exists(copy):

@@ -671,11 +671,11 @@ def test_who_is_killed_while_it_stashes_loses_nothing(step: str, busy: Path, tmp
 
 
 def test_any_state_comes_back(repo: Path) -> None:
-    """120 random ones; the seed is fixed."""
+    """40 random ones; the seed is fixed."""
     dice = random.Random(20260)
     names = ["a.txt", "b", "b/c", "d/e", "d/e/f", "g"]
     kinds = ["file", "file", "link", "gone", "exec", "stage", "unstage", "commit"]
-    for _ in range(120):
+    for _ in range(40):
         for _ in range(dice.randrange(1, 8)):
             act(repo, dice.choice(kinds), dice.choice(names), dice)
         before, clean = worktree(repo), or_raise(GitTool(repo).status()).clean
