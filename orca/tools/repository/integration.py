@@ -206,7 +206,7 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
 def ignored_in_the_way(call: Call, written: Iterable[str]) -> tuple[str, ...]:
     """Return the ignored files where one of these is to be written: at its path, above it, or in its place a folder."""
     found = {there for path in written if (there := in_the_way(call.top, path)) is not None}
-    folders = sorted(path for path in found if _is_folder(os.path.join(call.top, path)))
+    folders = sorted(path for path in found if is_folder(os.path.join(call.top, path)))
     inside: tuple[str, ...] = ()
     if folders:
         others = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
@@ -219,10 +219,11 @@ def in_the_way(top: str, path: str) -> str | None:
     parts = path.split("/")
     for depth in range(1, len(parts)):
         parent = "/".join(parts[:depth])
-        if not _is_folder(os.path.join(top, parent)):
+        if not is_folder(os.path.join(top, parent)):
             return parent if os.path.lexists(os.path.join(top, parent)) else None
     return path if os.path.lexists(os.path.join(top, path)) else None
 
 
-def _is_folder(path: str) -> bool:
+def is_folder(path: str) -> bool:
+    """Return whether this is a folder, and no link to one."""
     return os.path.isdir(path) and not os.path.islink(path)

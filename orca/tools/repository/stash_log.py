@@ -12,8 +12,9 @@ from orca.redaction import Redacted
 from orca.tools.repository.calls import Call
 
 REF: Final = "refs/stash"
-_SECOND: Final = 1.0  # how long another git may hold the list; it does so for some milliseconds
+_LONGEST_S: Final = 1.0  # that another git may hold the list; it does so for some milliseconds
 _WAIT_S: Final = 0.005
+PATIENTLY: Final = ("-c", f"core.filesRefLockTimeout={_LONGEST_S * 1000:.0f}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,6 +33,16 @@ def entries(call: Call) -> tuple[str, ...]:
     """Return the shas of the stashes, newest first, as git counts them."""
     listed = call.run("rev-list", "--walk-reflogs", REF, "--", ok=(0, 128))  # 128: there is none
     return tuple(listed.stdout.decode("ascii").split()) if listed.exit_code == 0 else ()
+
+
+def wait(call: Call, *args: str) -> None:
+    """Wait until no other git holds the list, or stop with `locked`: agents in other worktrees share it."""
+    lock = os.path.join(call.common_dir, f"{REF}.lock")
+    until = time.monotonic() + min(_LONGEST_S, call.left())
+    while os.path.lexists(lock):
+        if time.monotonic() >= until:
+            raise call.refuse("locked", args, f"another git holds {REF}, or has left its lock behind")
+        time.sleep(_WAIT_S)
 
 
 def without(log: bytes, sha: str) -> bytes | None:
@@ -54,7 +65,7 @@ def drop(call: Call, sha: str) -> None:
     goes by the files, under the lock that every git takes before it changes the ref or its log.
     """
     log = os.path.join(call.common_dir, "logs", REF)
-    until = time.monotonic() + min(_SECOND, call.left())
+    until = time.monotonic() + min(_LONGEST_S, call.left())
     while True:
         try:
             left = _left(log, sha)
@@ -64,7 +75,7 @@ def drop(call: Call, sha: str) -> None:
                 _write(call, log, sha)
                 return
             # The last one goes with the ref, wherever that is stored, unless another has come meanwhile.
-            if call.attempt("update-ref", "-d", REF, sha, kind="write").exit_code == 0:
+            if call.attempt(*PATIENTLY, "update-ref", "-d", REF, sha, kind="write").exit_code == 0:
                 return
         except FileExistsError:
             pass

@@ -27,7 +27,7 @@ _INDEX_INFO: Final = ("update-index", "-z", "--index-info")
 class Trees(NamedTuple):
     """The index, the tracked files, the untracked ones (None: there are none), and all files together."""
 
-    index: str
+    staged: str
     worktree: str
     untracked: str | None
     whole: str
@@ -76,7 +76,7 @@ def commit(call: Call, trees: Trees, base: str, branch: str | None, message: byt
     """Return the sha of the stash as a commit, which nothing names yet."""
     place = os.fsencode(branch or "(no branch)")
     title = call.run("log", "-1", "--format=%h %s", base, "--").stdout
-    parents = [base, commit_tree(call, trees.index, [base], b"index on %s: %s" % (place, title))]
+    parents = [base, commit_tree(call, trees.staged, [base], b"index on %s: %s" % (place, title))]
     if trees.untracked is not None:
         parents.append(commit_tree(call, trees.untracked, [], b"untracked files on %s: %s" % (place, title)))
     return commit_tree(call, trees.worktree, parents, b"On %s: %s" % (place, message))
@@ -97,7 +97,7 @@ class Parts(NamedTuple):
     """The commits of a stash: where HEAD was, the index, the worktree, and the untracked files, if there are any."""
 
     base: str
-    index: str
+    staged: str
     worktree: str
     untracked: str | None
 
@@ -113,11 +113,11 @@ def brought_together(call: Call, stash: Parts, head: str) -> tuple[str, str]:
 
     Stops with `conflict` where what has been committed since then says otherwise; nothing is touched.
     """
-    base_tree, head_tree, index, worktree = _trees(call, stash.base, head, stash.index, stash.worktree)
+    base_tree, head_tree, index, worktree = _trees(call, stash.base, head, stash.staged, stash.worktree)
     if base_tree != head_tree:
         moved = commit_tree(call, head_tree, [stash.base], b"HEAD, on what the stash was made on")
         worktree = _merged(call, moved, stash.worktree)
-        index = head_tree if index == base_tree else _merged(call, moved, stash.index)
+        index = head_tree if index == base_tree else _merged(call, moved, stash.staged)
     if stash.untracked is None:
         return index, worktree
     untracked = call.run("ls-tree", "-r", "-z", "--full-tree", stash.untracked).stdout

@@ -17,11 +17,12 @@ from orca.tools.repository.integration import (
     LISTING,
     ignored_in_the_way,
     in_the_way,
+    is_folder,
     refuse_another,
     state_of,
 )
 from orca.tools.repository.staging import parse_paths, unmerged
-from orca.tools.repository.stash_log import REF, Stash
+from orca.tools.repository.stash_log import Stash
 
 _AFTER_S: Final = 1.9  # beyond the deadline, to see what has become of the worktree
 # From what the index holds to another tree, files too: git looks at everything that is in the way before it begins.
@@ -79,7 +80,7 @@ def _stashing(call: Call, *args: str) -> Iterator[_Progress]:
         if conflicts := unmerged(call):
             raise call.refuse("conflict", args, "these paths are unmerged", conflicts)
         call.check_lock("index", *args)
-        call.check_lock(os.path.join(call.common_dir, REF), *args)
+        stash_log.wait(call, *args)
         progress = _Progress()
         try:
             yield progress
@@ -91,7 +92,7 @@ def _stashing(call: Call, *args: str) -> Iterator[_Progress]:
 def _put_aside(call: Call, before: str, branch: str | None, text: bytes, progress: _Progress) -> str:
     trees = stash_trees.record(call)
     if call.run("diff-tree", "--quiet", before, trees.whole, ok=(0, 1)).exit_code == 0 and (
-        call.run("diff-tree", "--quiet", before, trees.index, ok=(0, 1)).exit_code == 0
+        call.run("diff-tree", "--quiet", before, trees.staged, ok=(0, 1)).exit_code == 0
     ):
         raise _Nothing
     _refuse_ignored(call, trees.whole, before, *_PUSH)
@@ -99,7 +100,8 @@ def _put_aside(call: Call, before: str, branch: str | None, text: bytes, progres
     subject = os.fsdecode(text.strip().split(b"\n", 1)[0])
     title = f"On {branch or '(no branch)'}: {subject}"
     progress.effect = "unknown"
-    for args in (("stash", "store", "--quiet", f"--message={title}", sha), (*_GO, trees.whole, before)):
+    store = (*stash_log.PATIENTLY, "stash", "store", "--quiet", f"--message={title}", sha)
+    for args in (store, (*_GO, trees.whole, before)):
         ended = call.attempt(*args, kind="write")
         if ended.cause != "exit" or ended.exit_code != 0:
             error = call.failed(ended)
@@ -129,7 +131,7 @@ def _bring_back(call: Call, before: str, whole: str, progress: _Progress) -> Non
         parse_paths(call.run("diff", f"--diff-filter={kind}", *LISTING, before, whole, "--").stdout) for kind in "AD"
     )
     found = {there for path in added if (there := in_the_way(call.top, path)) is not None}.difference(gone)
-    if files := tuple(sorted(path for path in found if not os.path.isdir(os.path.join(call.top, path)))):
+    if files := tuple(sorted(path for path in found if not is_folder(os.path.join(call.top, path)))):
         raise call.refuse("dirty", _POP, "these files would be overwritten", files)
     state = state_of(call)
     call.attempt("update-index", "-q", "--refresh", kind="write")  # what was only touched is as it was
