@@ -24,6 +24,7 @@ _OPERATIONS: Final = (
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 )
+_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 # Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. What
 # conflicts, and how that is marked, is the same everywhere. A rebase reads its own list of commits back: a format that
 # git cannot read would end it, and a comment character that begins one of the commands, as "p" does, would silently
@@ -174,8 +175,9 @@ def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...], message: 
         raise Stop(call.failed(ended, cause="conflict", paths=conflicts))
     going_on = operation(call)
     cause: CommandCause | None = None
-    if going_on == "merge" and has_hook(call, "pre-merge-commit", "prepare-commit-msg", "commit-msg"):
-        cause = "hook-failed"  # merged without a conflict, and not committed
+    # Merged without a conflict, and not committed; where it is not for a hook, git dies of it (128).
+    if going_on == "merge" and ended.exit_code == 1 and has_hook(call, *_HOOKS):
+        cause = "hook-failed"
     raise Stop(call.failed(ended, cause=cause, effect="none" if going_on is None else None))
 
 

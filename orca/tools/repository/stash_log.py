@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,15 +49,21 @@ def wait(call: Call, *args: str) -> None:
 
 def without(log: bytes, sha: str) -> bytes | None:
     """Return the log without the newest entry of this sha, None where there is none; the one after it follows on."""
-    lines = log.splitlines(keepends=True)
+    lines = [line + b"\n" for line in log.split(b"\n") if line]
     for number in reversed(range(len(lines))):
-        old, new = lines[number].split(b" ", 2)[:2]
-        if new == sha.encode("ascii"):
+        old, *new = lines[number].split(b" ", 2)[:2]
+        if new == [sha.encode("ascii")]:
             after = lines[number + 1 :]
             if after:
                 after[0] = b" ".join((old, *after[0].split(b" ", 2)[1:]))
             return b"".join((*lines[:number], *after))
     return None
+
+
+def newest(log: bytes) -> bytes | None:
+    """Return the sha of the newest entry; None where the last line is none."""
+    found = re.fullmatch(rb"[0-9a-f]+ ([0-9a-f]+) .*", log.removesuffix(b"\n").rpartition(b"\n")[2])
+    return found[1] if found else None
 
 
 def drop(call: Call, sha: str) -> None:
@@ -106,7 +114,9 @@ def _write(call: Call, log: str, sha: str) -> None:
             held.append(lock)
         left = _left(log, sha)  # again: nobody changes it now
         if left:
-            top = left.splitlines()[-1].split(b" ", 2)[1]
+            top = newest(left)
+            if top is None:
+                raise OSError(errno.EILSEQ, "it is damaged")
             for lock, content in zip(locks, (top + b"\n", left), strict=True):
                 with open(lock, "wb") as file:
                     file.write(content)

@@ -103,9 +103,11 @@ class Parts(NamedTuple):
 
 
 def parts(call: Call, sha: str) -> Parts:
-    """Return the commits that a stash consists of."""
-    base, index, *untracked = call.run("rev-parse", f"{sha}^@").stdout.decode("ascii").split()
-    return Parts(base, index, sha, untracked[0] if untracked else None)
+    """Return the commits that a stash consists of; what has been put into the list and is none is `unknown-ref`."""
+    parents = call.run("rev-parse", f"{sha}^@").stdout.decode("ascii").split()
+    if len(parents) not in (2, 3):
+        raise call.refuse("unknown-ref", ("stash", "pop"), f"{sha} is not a stash")
+    return Parts(parents[0], parents[1], sha, parents[2] if len(parents) == 3 else None)
 
 
 def brought_together(call: Call, stash: Parts, head: str) -> tuple[str, str]:

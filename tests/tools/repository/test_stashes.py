@@ -21,7 +21,7 @@ from worlds.repository import GIT, PATH, commit, copy, git, hook, run_git, scrip
 from orca.errors import CommandFailed, RuntimeError, UnsupportedFeature
 from orca.results import Failure, Result, Success, or_raise, outcome
 from orca.tools import GitTool, Stash
-from orca.tools.repository.stash_log import without
+from orca.tools.repository.stash_log import newest, without
 from orca.tools.repository.stash_trees import gitlinks, overlapping, parse_merged, staged_among
 
 LATE_S = 3.0
@@ -110,20 +110,13 @@ def test_where_there_is_nothing_there_is_no_stash(repo: Path) -> None:
     assert (listed(repo), (repo / "some.ignored").exists(), (repo / "empty").exists()) == ([], True, True)
 
 
-def test_what_git_stashed_comes_back_and_what_we_did_git_can_bring_back(busy: Path) -> None:
-    before = worktree(busy)
+def test_the_entry_has_the_form_of_gits_own(busy: Path) -> None:
     made = stash(busy)
     assert git(busy, "stash", "list") == b"stash@{0}: On main: half done\n"
     assert len(git(busy, "log", "-1", "--format=%P", made.sha).split()) == 3
     assert {b"new/deep/untracked", b"link"} <= set(
         git(busy, "ls-tree", "-r", "-z", "--name-only", f"{made.sha}^3").split(b"\0")
     )
-    # git itself refuses a file that was taken out of the index and is untracked now.
-    git(busy, "rm", "--quiet", "kept.txt")
-    git(busy, "commit", "--quiet", "-m", "out of the way")
-    or_raise(GitTool(busy).pop_stash(made))
-    git(busy, "reset", "--quiet", "--soft", "HEAD^")
-    assert worktree(busy) == before
 
 
 def test_a_stash_of_git_is_brought_back_by_its_sha(repo: Path) -> None:
@@ -530,6 +523,25 @@ def test_a_stash_that_is_gone_is_unknown(repo: Path) -> None:
     assert everything(repo) == before
 
 
+def test_what_is_in_the_list_and_no_stash_is_unknown(repo: Path) -> None:
+    git(repo, "stash", "store", "-m", "by mistake", sha(repo))
+    before = everything(repo)
+    error = failed(GitTool(repo).pop_stash(Stash(sha(repo), "by mistake", "main")))
+    assert (error.cause, error.effect) == ("unknown-ref", "none")
+    assert everything(repo) == before
+
+
+def test_a_list_that_is_damaged_is_an_error_and_no_exception(repo: Path) -> None:
+    write(repo / "a.txt", "changed\n")
+    made = stash(repo)
+    log = repo / ".git" / "logs" / "refs" / "stash"
+    write(log, log.read_text() + "damaged\n")
+    error = failed(GitTool(repo).pop_stash(made))
+    assert (error.cause, error.effect) == ("other", "landed")
+    assert (repo / "a.txt").read_text() == "changed\n"
+    assert not (log.parent / "stash.lock").exists()
+
+
 def test_a_bare_repository_has_nothing_to_put_aside(repo: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", repo, "bare.git")
     assert failed(GitTool(tmp_path / "bare.git").stash("half done")).cause == "not-a-repository"
@@ -797,6 +809,7 @@ def test_an_entry_is_taken_out_of_the_log_and_the_next_follows_on() -> None:
     assert without(LOG, "2") == LOG.splitlines(keepends=True)[0] + b"1 3 T <t> 3 +0000\tOn main: three\n"
     assert without(LOG, "1") == b"0 2 T <t> 2 +0000\tOn main: two\n2 3 T <t> 3 +0000\tOn main: three\n"
     assert without(LOG, "4") is None
+    assert (newest(LOG), newest(LOG + b"damaged\n"), newest(b"")) == (b"3", None, None)
     assert without(LOG.splitlines(keepends=True)[0], "1") == b""
 
 
