@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from orca.tools.repository.changes import Commit, FileChange
     from orca.tools.repository.history import LogEntry
     from orca.tools.repository.push_report import Push
-    from orca.tools.repository.refs import Branch, Pull, RefUpdate, Remote
+    from orca.tools.repository.refs import Branch, Merge, Pull, Rebase, RefUpdate, Remote
+    from orca.tools.repository.stash_log import Stash
 
 _HOMES = {
     "changes": ("Commit", "FileChange"),
     "history": ("LogEntry",),
     "push_report": ("Push",),
-    "refs": ("Branch", "Pull", "RefUpdate", "Remote"),
+    "refs": ("Branch", "Merge", "Pull", "Rebase", "RefUpdate", "Remote"),
+    "stash_log": ("Stash",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -28,11 +30,14 @@ __all__ = [
     "FileChange",
     "GitTool",
     "LogEntry",
+    "Merge",
     "Pathspec",
     "Pull",
     "Push",
+    "Rebase",
     "RefUpdate",
     "Remote",
+    "Stash",
     "Status",
     "StatusEntry",
 ]

@@ -95,6 +95,7 @@ class Call:
         self._own_hook: bool | None = None
         self._has_written = False
         self.shield = Shield()
+        self.settings = Shield()  # of every git of this call
 
     @property
     def top(self) -> str:
@@ -286,6 +287,7 @@ class Call:
         own_hook = in_hook and self._is_hooks_own()
         foreign_hook, changes = in_hook and not own_hook, bool(self._locks)
         env = neutral.environment(kind, given, foreign_hook=foreign_hook, may_fetch=changes) | self._locks
+        env = self.settings.over(env)
         if kind == "network":
             env = self.shield.over(env)
             if not (env.get("GIT_SSH_COMMAND") or env.get("GIT_SSH") or self._configured_ssh(env)):

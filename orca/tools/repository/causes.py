@@ -34,7 +34,10 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
     ),
     # Only where the lock is there: that it cannot be made (a full disk, no permission) no waiting will change.
     (rb"\.lock': File exists|could not lock config file .*: File exists", "locked"),
-    (rb"aborted by (?:the reference-transaction )?hook|The pre-rebase hook refused", "hook-failed"),
+    (
+        rb"aborted by (?:the reference-transaction )?hook|The pre-rebase hook refused|^error: '[a-z-]+' hook failed",
+        "hook-failed",
+    ),
     (rb"paths are ignored", "ignored-path"),
     (
         rb"pathspec (?s:.*) did not match any file|is outside repository|beyond a symbolic link|is in submodule",
@@ -44,7 +47,7 @@ _CAUSES: Final[tuple[tuple[bytes, CommandCause], ...]] = (
         (
             rb"would be overwritten|[Cc]ommit your changes or stash|You have (?:unstaged|uncommitted) changes|"
             rb"contains (?:modified|uncommitted)|index contains uncommitted|[Cc]annot (?:rebase|pull)|"
-            rb"would lose untracked files"
+            rb"would lose untracked files|not uptodate\. Cannot merge"
         ),
         "dirty",
     ),

@@ -74,7 +74,7 @@ class CommitOperations(Located):
         if (add is not None and not add) or (only is not None and not only):
             raise ValueError("commit() was given an empty list of paths")
         call = self._call(timeout, self._hook_timeout)
-        text = _text(call, message)
+        text = checked_message(call, message, "commit")
         flags = _flags(call, author, trailers, amend, allow_empty, verify, sign)
         with call.index("commit"):
             before, branch = head_and_branch(call)
@@ -178,15 +178,15 @@ def current_branch(call: Call) -> str | None:
     return os.fsdecode(ended.stdout).removesuffix("\n").removeprefix("refs/heads/") or None
 
 
-def _text(call: Call, message: str) -> bytes:
-    """The message as git gets it; bytes in it that are not UTF-8 git will read as Latin-1."""
+def checked_message(call: Call, message: str, *args: str) -> bytes:
+    """Return the message as git gets it; bytes in it that are not UTF-8 git will read as Latin-1."""
     try:
         text = message.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a surrogate that stands for no byte
         text = b""
     # git too finds a message empty that holds sign-offs only.
     if b"\0" in text or not any(line.strip() and not line.startswith(b"Signed-off-by: ") for line in text.split(b"\n")):
-        raise call.refuse("bad-argument", ("commit",), "the message is empty, or holds what no text can")
+        raise call.refuse("bad-argument", args, "the message is empty, or holds what no text can")
     return text
 
 

@@ -1,21 +1,19 @@
-"""Bringing another history in: rebase and merge onto what was fetched, their conflicts, and the way back."""
+"""Bringing another history in: by a rebase or a merge, their conflicts, and the way back."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orca.errors import CommandCause, CommandFailed
 from orca.tools.repository import index_file
-from orca.tools.repository.calls import Call, Located, Stop, tagged
-from orca.tools.repository.commits import current_branch, has_hook, head
-from orca.tools.repository.remotes import checked_remote
+from orca.tools.repository.calls import Call, Stop
+from orca.tools.repository.commits import current_branch, has_hook, head, head_and_branch
 from orca.tools.repository.staging import ignored, parse_paths, unmerged
 from orca.tools.repository.states import STATUS, Status, parse_status
-
-if TYPE_CHECKING:
-    from orca.tools.repository.refs import Pull
 
 _AFTER_S: Final = 1.9  # beyond the deadline, to put things back: with the grace of a git that hangs less than 3 s
 _OPERATIONS: Final = (
@@ -26,21 +24,30 @@ _OPERATIONS: Final = (
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 )
-# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. A rebase reads
-# its own list of commits back: a format that git cannot read would end it, and a comment character that begins one of
-# the commands, as "p" does, would silently drop the commits.
-_SETTINGS: Final = tuple(
+_HOOKS: Final = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
+# Messages stay as they are (a configured cleanup would strip lines from them), and so do other branches. What
+# conflicts, and how that is marked, is the same everywhere. A rebase reads its own list of commits back: a format that
+# git cannot read would end it, and a comment character that begins one of the commands, as "p" does, would silently
+# drop the commits.
+SETTINGS: Final = tuple(
     word
     for setting in (
         "commit.cleanup=verbatim",
         "core.commentChar=#",
+        "i18n.commitEncoding=UTF-8",
+        "merge.conflictStyle=merge",
+        "merge.directoryRenames=conflict",
+        "merge.renames=true",
         "rebase.updateRefs=false",
         "rebase.instructionFormat=%s",
     )
     for word in ("-c", setting)
 )
+LISTING: Final = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
+ADDED: Final = ("diff", "--diff-filter=AT", *LISTING)
+_STRATEGY: Final = "--strategy=ort"  # by `pull.twohead=ours` a merge would bring in nothing, and a rebase lose ours
 _REBASE: Final = (
-    *_SETTINGS,
+    *SETTINGS,
     "rebase",
     "--quiet",
     "--rebase-merges",
@@ -49,9 +56,10 @@ _REBASE: Final = (
     "--no-fork-point",
     "--no-rerere-autoupdate",
     "--no-stat",
+    _STRATEGY,
 )
 _MERGE: Final = (
-    *_SETTINGS,
+    *SETTINGS,
     "merge",
     "--quiet",
     "--ff",
@@ -61,7 +69,9 @@ _MERGE: Final = (
     "--no-autostash",
     "--no-rerere-autoupdate",
     "--no-stat",
+    "--no-log",
     "--no-overwrite-ignore",
+    _STRATEGY,
 )
 
 
@@ -73,72 +83,89 @@ def operation(call: Call) -> str | None:
     return None
 
 
-def fetched(call: Call, remote: str, branch: str) -> str:
-    """Fetch one branch of a remote and return its sha, by a ref of our own: FETCH_HEAD is everybody's."""
-    ref = f"refs/orca/fetched/{os.urandom(8).hex()}"
-    flags = ("--quiet", "--no-prune", "--no-write-fetch-head")
-    try:
-        call.run("fetch", *flags, "--", remote, f"+refs/heads/{branch}:{ref}", kind="network", effect="none")
-        return call.run("rev-parse", "--verify", ref).stdout.decode("ascii").strip()
-    finally:
-        with call.overtime(_AFTER_S):
-            call.attempt("update-ref", "-d", ref, kind="write")
-
-
 def rebase_or_undo(call: Call, sha: str) -> None:
     """Rebase HEAD onto a commit; where that stops, all is as it was before, or `effect` is `unknown`."""
-    before = _state(call)
+    with put_back_unless_done(call, "rebase"):
+        rebase(call, sha)
+
+
+@contextmanager
+def put_back_unless_done(call: Call, what: str, *, keep_conflict: bool = False) -> Iterator[None]:
+    """Undo a rebase or a merge that stops; where that cannot be done, `effect` is `unknown`.
+
+    With `keep_conflict`, one that stops at a conflict stays in progress.
+    """
+    before = state_of(call)
     index = os.path.join(call.git_dir, "index")
     try:
         with index_file.copied(index, call.git_dir) as copy:
             try:
-                _rebase(call, sha)
+                yield
             except Stop as stop:
                 error = stop.error
                 if not isinstance(error, CommandFailed) or error.effect == "none":
                     raise
+                if keep_conflict and error.cause == "conflict":
+                    raise
                 with call.overtime(_AFTER_S):
-                    back = _put_back(call, before, index, copy)
+                    ended_by_us = error.exit_code is None
+                    back = _put_back(call, what, before, index, copy, is_merged=what == "merge" and ended_by_us)
                 raise Stop(replace(error, effect="none" if back else "unknown")) from None
     except OSError as error:
-        raise call.refuse("other", ("rebase",), f"the index cannot be copied: {error.strerror}") from None
+        raise call.refuse("other", (what,), f"the index cannot be copied: {error.strerror}") from None
 
 
-def _state(call: Call) -> Status:
+def state_of(call: Call) -> Status:
+    """Return what an operation that is undone must leave as it was."""
     status = parse_status(call.run(*STATUS).stdout)
     return replace(status, upstream=None, ahead=None, behind=None)  # what a fetch changes
 
 
-def _put_back(call: Call, before: Status, index: str, copy: str) -> bool:
-    """Undo a rebase that is in progress, or finished in spite of the failure; True when nothing differs any more."""
+def _put_back(call: Call, what: str, before: Status, index: str, copy: str, *, is_merged: bool) -> bool:
+    """Undo what is in progress, or finished in spite of the failure; True when nothing differs any more.
+
+    `is_merged` says that files may be merged without a merge being in progress yet.
+    """
     try:
-        if operation(call) == "rebase":
-            call.run("rebase", "--abort", kind="write")
-        elif before.head is not None and current_branch(call) == before.branch:
+        if operation(call) == what:
+            call.run(what, "--abort", kind="write")
+        if before.head is not None and head_and_branch(call) != (before.head, before.branch):
+            if current_branch(call) != before.branch:
+                return False
             call.run("reset", "--quiet", "--keep", before.head, kind="write")
-        if operation(call) is not None or _state(call) != before:
+        elif is_merged and not before.staged and state_of(call) != before:
+            call.run("reset", "--quiet", "--merge", kind="write")  # all that an abort does
+        if operation(call) is not None or head_and_branch(call) != (before.head, before.branch):
             return False
-        index_file.replace(index, copy)  # with its flags, which an abort loses
+        if os.path.exists(copy):
+            index_file.replace(index, copy)  # with what was staged, and its flags: an abort loses them
+        return state_of(call) == before
     except (Stop, OSError):
         return False
-    return True
 
 
-def _rebase(call: Call, sha: str) -> None:
+def rebase(call: Call, sha: str) -> None:
+    """Rebase HEAD onto a commit, or stop; a conflict leaves it in progress."""
     _integrate(call, sha, "rebase", (*_REBASE, sha))
 
 
-def _merge(call: Call, sha: str, *flags: str) -> None:
-    _integrate(call, sha, "merge", (*_MERGE, *flags, sha))
+def merge(call: Call, sha: str, message: bytes) -> None:
+    """Merge a commit into HEAD, or stop; a conflict leaves it in progress.
+
+    The message is that of a merge commit; where HEAD can be moved forward, or has no commit yet, none is made.
+    """
+    branch = current_branch(call)
+    if branch is not None:  # a strategy and its options, which those of the call would only be added to
+        call.settings.set(f"branch.{branch}.mergeOptions", "")
+    _integrate(call, sha, "merge", (*_MERGE, "--cleanup=whitespace", "-F", "/dev/stdin", sha), message)
 
 
-def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...]) -> None:
-    """Run a rebase or a merge, or stop; a conflict leaves it in progress."""
-    _refuse_another(call, *args)
+def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...], message: bytes | None = None) -> None:
+    refuse_another(call, *args)
     in_the_way = _ignored_in_the_way(call, sha, what)
     if in_the_way:
         raise call.refuse("dirty", args, "ignored files would be overwritten", in_the_way)
-    ended = call.attempt(*args, kind="write")
+    ended = call.attempt(*args, kind="write", input=message)
     if ended.cause == "exit" and ended.exit_code == 0:
         return
     if ended.cause != "exit":
@@ -148,12 +175,13 @@ def _integrate(call: Call, sha: str, what: str, args: tuple[str, ...]) -> None:
         raise Stop(call.failed(ended, cause="conflict", paths=conflicts))
     going_on = operation(call)
     cause: CommandCause | None = None
-    if going_on == "merge" and has_hook(call, "pre-merge-commit", "prepare-commit-msg", "commit-msg"):
-        cause = "hook-failed"  # merged without a conflict, and not committed
+    # Merged without a conflict, and not committed; where it is not for a hook, git dies of it (128).
+    if going_on == "merge" and ended.exit_code == 1 and has_hook(call, *_HOOKS):
+        cause = "hook-failed"
     raise Stop(call.failed(ended, cause=cause, effect="none" if going_on is None else None))
 
 
-def _refuse_another(call: Call, *args: str) -> None:
+def refuse_another(call: Call, *args: str) -> None:
     going_on = operation(call)
     if going_on is not None:
         raise call.refuse("conflict", args, f"a {going_on} is in progress", unmerged(call))
@@ -164,15 +192,23 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
 
     A rebase writes every path of the commits that it makes anew, also what a later one of them takes out again.
     """
-    listing = ("--name-only", "--no-renames", "--no-ext-diff", "-z")
     if head(call) is None:
-        written = parse_paths(call.run("ls-tree", "-r", "-z", "--name-only", sha).stdout)
-    else:
-        written = parse_paths(call.run("diff", "--diff-filter=AT", *listing, "HEAD", sha).stdout)
+        return ignored_in_the_way(call, parse_paths(call.run("ls-tree", "-r", "-z", "--name-only", sha).stdout))
+    written = parse_paths(call.run(*ADDED, "HEAD", sha).stdout)
     if what == "rebase":
-        written += parse_paths(call.run("log", "-m", "--format=", *listing, f"{sha}..HEAD").stdout)
-    found = {there for path in written if (there := _in_the_way(call.top, path)) is not None}
-    folders = sorted(path for path in found if _is_folder(os.path.join(call.top, path)))
+        written += parse_paths(call.run("log", "-m", "--format=", *LISTING, f"{sha}..HEAD").stdout)
+    # Where one side has moved a folder, or has a file where the other has a folder, paths are written that neither has.
+    tried = call.attempt(*SETTINGS, "merge-tree", "--write-tree", "--name-only", "-z", "HEAD", sha, kind="write")
+    if tried.exit_code in (0, 1):  # git before 2.38 cannot say
+        tree = tried.stdout.split(b"\0", 1)[0].decode("ascii")
+        written += parse_paths(call.run(*ADDED, "HEAD", tree, "--").stdout)
+    return ignored_in_the_way(call, written)
+
+
+def ignored_in_the_way(call: Call, written: Iterable[str]) -> tuple[str, ...]:
+    """Return the ignored files where one of these is to be written: at its path, above it, or in its place a folder."""
+    found = {there for path in written if (there := in_the_way(call.top, path)) is not None}
+    folders = sorted(path for path in found if is_folder(os.path.join(call.top, path)))
     inside: tuple[str, ...] = ()
     if folders:
         others = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
@@ -180,108 +216,16 @@ def _ignored_in_the_way(call: Call, sha: str, what: str) -> tuple[str, ...]:
     return (*ignored(call, sorted(found.difference(folders))), *inside)
 
 
-def _in_the_way(top: str, path: str) -> str | None:
-    """What is there where a file is to be written: at its path, or a file where a folder of its path is to be."""
+def in_the_way(top: str, path: str) -> str | None:
+    """Return what is there where a file is to be written: at its path, or a file in place of a folder of its path."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
         parent = "/".join(parts[:depth])
-        if not _is_folder(os.path.join(top, parent)):
+        if not is_folder(os.path.join(top, parent)):
             return parent if os.path.lexists(os.path.join(top, parent)) else None
     return path if os.path.lexists(os.path.join(top, path)) else None
 
 
-def _is_folder(path: str) -> bool:
+def is_folder(path: str) -> bool:
+    """Return whether this is a folder, and no link to one."""
     return os.path.isdir(path) and not os.path.islink(path)
-
-
-class IntegrationOperations(Located):
-    """Pulling, and what to do about conflicts."""
-
-    @tagged
-    def pull(
-        self, remote: str = "origin", branch: str | None = None, rebase: bool = True, *, timeout: float | None = None
-    ) -> Pull:
-        """Return HEAD before and after the remote's branch was brought in: by a rebase of ours onto it, or by a merge.
-
-        `branch` defaults to the upstream of the current branch. Merges among our commits are kept. A conflict leaves
-        the operation in progress, to be resolved or ended by `abort()`: `conflict`, with `paths`, `effect` `unknown`;
-        so can a timeout, and a hook that refuses the merge commit. Where `effect` is `none`, nothing has changed.
-
-        Fails with `CommandFailed`: `conflict`, `dirty` (uncommitted changes, or files that would be overwritten,
-        ignored ones too), `no-upstream`, `detached`, `unknown-remote`, `unknown-ref`, `bad-ref-name`, `hook-failed`,
-        `identity-missing`, `auth`, `network`, `timeout`, `locked`, `refused`, `exit` (a merge of unrelated histories),
-        and what `status` fails with. `timeout` is seconds, default the tool's `network_timeout`.
-
-        >>> from orca import git
-        >>> from orca.tools import GitTool
-        >>> clone = GitTool.clone(str(git().root), "clone").unwrap()
-        >>> pulled = clone.pull().unwrap()
-        >>> pulled.old == pulled.new
-        True
-        """
-        call = self._call(timeout, self._network_timeout)
-        args = ("pull", remote)
-        if branch is not None:
-            call.checked_branch(branch, *args)
-        checked_remote(call, remote, *args)
-        call.refuse_in_hook(*args)
-        _refuse_another(call, *args)
-        source = branch if branch is not None else _upstream(call, remote, *args)
-        from orca.tools.repository import refs
-
-        sha = fetched(call, remote, source)  # before the lock: a slow remote holds up no commit
-        with call.index(*args):
-            before = head(call)
-            if before is None:
-                _merge(call, sha, "--ff-only")
-            elif rebase:
-                _rebase(call, sha)
-            else:
-                _merge(call, sha, "-m", f"Merge remote-tracking branch '{remote}/{source}'")
-            return refs.Pull(before, head(call) or sha)
-
-    @tagged
-    def conflicts(self, *, timeout: float | None = None) -> tuple[str, ...]:
-        """Return the unmerged paths.
-
-        Fails as `status` does.
-
-        >>> from orca import git
-        >>> git().conflicts().unwrap()
-        ()
-        """
-        return unmerged(self._call(timeout))
-
-    @tagged
-    def abort(self, *, timeout: float | None = None) -> str:
-        """Return what was in progress and is undone now: `rebase`, `merge`, `cherry-pick`, `revert` or `am`.
-
-        The branch, the index and the worktree are as they were before it began; resolutions made since are gone.
-
-        Fails with `CommandFailed`: `refused` (nothing is in progress), `dirty`, `locked`, and what `status` fails with.
-
-        >>> from orca import Failure, git, outcome
-        >>> match outcome(git().abort()):
-        ...     case Failure(error):
-        ...         print(error.cause)
-        refused
-        """
-        call = self._call(timeout)
-        with call.index("merge", "--abort"):
-            what = operation(call)
-            if what is None:
-                raise call.refuse("refused", ("merge", "--abort"), "nothing is in progress")
-            call.run(what, "--abort", kind="write")
-            return what
-
-
-def _upstream(call: Call, remote: str, *args: str) -> str:
-    branch = current_branch(call)
-    if branch is None:
-        raise call.refuse("detached", args, "HEAD is detached, and no branch was named")
-    form = "--format=%(upstream:remotename)%00%(upstream:remoteref)"
-    found = os.fsdecode(call.run("for-each-ref", form, f"refs/heads/{branch}").stdout).split("\n")[0]
-    name, _, ref = found.partition("\0")
-    if name != remote or not ref:
-        raise call.refuse("no-upstream", args, f"branch {branch!r} follows no branch of {remote!r}")
-    return ref.removeprefix("refs/heads/")

@@ -13,7 +13,8 @@ from orca.redaction import redact
 from orca.results import Failure, Result, outcome
 from orca.tools.repository.calls import Call, Located, Stop, tagged
 from orca.tools.repository.commits import current_branch, has_hook
-from orca.tools.repository.integration import fetched, rebase_or_undo
+from orca.tools.repository.integration import rebase_or_undo
+from orca.tools.repository.pulling import fetched
 from orca.tools.repository.remotes import checked_remote, remote_sha, urls
 
 if TYPE_CHECKING:

@@ -113,3 +113,19 @@ class Pull(Redacted):
 
     old: str | None
     new: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Merge(Redacted):
+    """HEAD after a merge; `fast_forward` where no merge commit was made: the branch was moved forward, or stayed."""
+
+    sha: str
+    fast_forward: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rebase(Redacted):
+    """HEAD before and after a rebase; they are the same where there was nothing to do."""
+
+    old: str
+    new: str

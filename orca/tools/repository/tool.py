@@ -13,10 +13,12 @@ from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.bridge import BridgeOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
-from orca.tools.repository.integration import IntegrationOperations
+from orca.tools.repository.merging import MergeOperations
+from orca.tools.repository.pulling import PullOperations
 from orca.tools.repository.pushing import PushOperations
 from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
+from orca.tools.repository.stashes import StashOperations
 from orca.tools.repository.states import StateOperations
 
 _NETWORK_S: Final = 600.0
@@ -33,8 +35,10 @@ class GitTool(
     BranchOperations,
     RemoteOperations,
     PushOperations,
-    IntegrationOperations,
     BridgeOperations,
+    PullOperations,
+    MergeOperations,
+    StashOperations,
 ):
     """git in one repository: by its own commands, in formats made for machines, each call returning a `Result`.
 

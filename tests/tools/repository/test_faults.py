@@ -16,7 +16,7 @@ from worlds.repository import GIT, PATH, commit, copy, git, run_git, script, sha
 
 from orca.errors import CommandFailed, RuntimeError, UnsupportedFeature
 from orca.results import Failure, Result, Success, or_raise, outcome
-from orca.tools import CommandTool, GitTool, TypecheckTool
+from orca.tools import CommandTool, GitTool, Stash, TypecheckTool
 
 LATE_S = 3.0  # how long after its deadline a call may return
 SLEEPS_S = 0.5  # the timeout of a call whose git never answers
@@ -32,6 +32,7 @@ class Place:
     beside: Path
     remote: str
     sha: str
+    stash: Stash
 
 
 @pytest.fixture
@@ -57,7 +58,17 @@ def place(tmp_path: Path, remote: Remote, request: pytest.FixtureRequest) -> Pla
     git(merging, "switch", "--quiet", "main")
     commit(merging, "a.txt", "main\n")
     assert run_git(merging, "merge", "side").returncode == 1
-    return Place(root, beside, str(remote.bare), sha(root))
+    # And one with something to merge, to rebase, to stash and to bring back.
+    diverged = copy(remote.work, beside / "diverged")
+    git(diverged, "switch", "--quiet", "-c", "topic")
+    commit(diverged, "topic.txt")
+    git(diverged, "switch", "--quiet", "main")
+    commit(diverged, "main.txt")
+    write(diverged / "stashed.txt", "stashed\n")
+    git(diverged, "stash", "push", "--quiet", "--include-untracked", "-m", "a stash")
+    stash = Stash(sha(diverged, "refs/stash"), "a stash", "main")
+    write(diverged / "untracked.txt", "untracked\n")
+    return Place(root, beside, str(remote.bare), sha(root), stash)
 
 
 Outcome = Result[object, RuntimeError]
@@ -96,6 +107,11 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "TypecheckTool.run": lambda place, timeout: TypecheckTool(place.root).run(timeout=timeout),
     "GitTool.with_repo": lambda place, timeout: GitTool(place.root).with_repo(
         lambda repo: repo.git.commit("-m", "new"), timeout=timeout
+    "GitTool.merge": lambda place, timeout: GitTool(place.beside / "diverged").merge("topic", timeout=timeout),
+    "GitTool.rebase": lambda place, timeout: GitTool(place.beside / "diverged").rebase("topic", timeout=timeout),
+    "GitTool.stash": lambda place, timeout: GitTool(place.beside / "diverged").stash("half done", timeout=timeout),
+    "GitTool.pop_stash": lambda place, timeout: GitTool(place.beside / "diverged").pop_stash(
+        place.stash, timeout=timeout
     ),
 }
 
@@ -134,6 +150,10 @@ CommandTool.run               bad-cwd none  Success                not-found non
 CommandTool.shell             bad-cwd none  Success                not-found none  Success
 TypecheckTool.run             bad-cwd none  Success                Success         Success
 GitTool.with_repo             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.merge                 bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.rebase                bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.stash                 bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.pop_stash             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 """
 STUCK = """
 method                        sleeping git     hanging git      disk full
@@ -168,6 +188,10 @@ CommandTool.run               timeout unknown  Success          Success
 CommandTool.shell             timeout unknown  Success          Success
 TypecheckTool.run             Success          Success          checker-failed unknown
 GitTool.with_repo             timeout none     timeout unknown  exit unknown
+GitTool.merge                 timeout none     timeout none     other none
+GitTool.rebase                timeout none     timeout none     other none
+GitTool.stash                 timeout none     timeout none     other none
+GitTool.pop_stash             timeout none     timeout none     other none
 """
 TABLE: dict[str, dict[str, str]] = {}
 for header, *rows in ([re.split("  +", line) for line in table.strip().splitlines()] for table in (GONE, STUCK)):
@@ -222,13 +246,13 @@ def test_every_public_method_is_in_the_table() -> None:
 
 
 def test_the_root_is_gone(place: Place) -> None:
-    for name in ("root", "merging"):
+    for name in ("root", "merging", "diverged"):
         shutil.rmtree(place.beside / name)
     assert calls(place) == TABLE["root gone"]
 
 
 def test_the_git_folder_is_gone(place: Place) -> None:
-    for name in ("root", "merging"):
+    for name in ("root", "merging", "diverged"):
         shutil.rmtree(place.beside / name / ".git")
     assert calls(place) == TABLE["folder gone"]
 

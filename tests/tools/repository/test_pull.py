@@ -72,7 +72,9 @@ HOSTILE = {
     "merge.autoStash": "true",
     "rebase.autoStash": "true",
     "branch.main.rebase": "merges",
-    "branch.main.mergeOptions": "--no-commit --squash",
+    "branch.main.mergeOptions": "--no-commit --squash --strategy=ours",
+    "pull.twohead": "ours",
+    "merge.log": "true",
     "fetch.prune": "true",
     "merge.conflictStyle": "diff3",
 }
@@ -88,6 +90,8 @@ def test_the_call_says_how_and_no_configuration(
     pulled = or_raise(pull(remote, rebase=rebase))
     expected = [theirs] if rebase else [ours, theirs]
     assert git(remote.work, "log", "-1", "--format=%P", pulled.new).decode().split() == expected
+    assert {"b.txt", "c.txt"} <= {path.name for path in remote.work.iterdir()}
+    assert git(remote.work, "log", "-1", "--format=%b", pulled.new).strip() == b""
     assert or_raise(GitTool(remote.work).status()).clean
 
 

@@ -193,6 +193,7 @@ HOSTILE = {
     "rebase.missingCommitsCheck": "error",
     "rebase.abbreviateCommands": "true",
     "pull.rebase": "interactive",
+    "pull.twohead": "ours",
     "rerere.enabled": "true",
     "rerere.autoUpdate": "true",
     "merge.conflictStyle": "diff3",
@@ -217,7 +218,7 @@ def hostile(remote: Remote) -> Remote:
 def test_a_conflict_that_git_remembers_the_answer_of_is_one_all_the_same(hostile: Remote) -> None:
     conflict(hostile)
     git(hostile.work, "fetch", "--quiet")
-    merge = ("-c", "branch.main.mergeOptions=--no-ff", "-c", "merge.conflictStyle=merge", "merge", "origin/main")
+    merge = ("-c", "branch.main.mergeOptions=--no-ff", "-c", "pull.twohead=ort", "merge", "origin/main")
     assert run_git(hostile.work, *merge).returncode == 1
     write(hostile.work / "a.txt", "both\n")
     git(hostile.work, "commit", "--quiet", "-a", "-m", "merged")
