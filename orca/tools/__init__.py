@@ -31,9 +31,12 @@ if TYPE_CHECKING:
         Rebase,
         RefUpdate,
         Remote,
+        RemovedWorktree,
         Stash,
         Status,
         StatusEntry,
+        Worktree,
+        WorktreeEnd,
     )
     from orca.tools.typecheckers import TypecheckReport, TypecheckTool
 
@@ -65,6 +68,9 @@ _HOMES = {
         "RefUpdate",
         "Remote",
         "Stash",
+        "RemovedWorktree",
+        "Worktree",
+        "WorktreeEnd",
         "Status",
         "StatusEntry",
     ),
@@ -98,6 +104,7 @@ __all__ = [
     "RefUpdate",
     "Remote",
     "RemovedFile",
+    "RemovedWorktree",
     "Review",
     "ReviewComment",
     "Stash",
@@ -105,6 +112,8 @@ __all__ = [
     "StatusEntry",
     "TypecheckReport",
     "TypecheckTool",
+    "Worktree",
+    "WorktreeEnd",
     "WrittenFile",
 ]
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from orca.tools.repository.push_report import Push
     from orca.tools.repository.refs import Branch, Merge, Pull, Rebase, RefUpdate, Remote
     from orca.tools.repository.stash_log import Stash
+    from orca.tools.repository.worktree_list import RemovedWorktree, Worktree, WorktreeEnd
 
 _HOMES = {
     "changes": ("Commit", "FileChange"),
@@ -21,6 +22,7 @@ _HOMES = {
     "push_report": ("Push",),
     "refs": ("Branch", "Merge", "Pull", "Rebase", "RefUpdate", "Remote"),
     "stash_log": ("Stash",),
+    "worktree_list": ("RemovedWorktree", "Worktree", "WorktreeEnd"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -37,9 +39,12 @@ __all__ = [
     "Rebase",
     "RefUpdate",
     "Remote",
+    "RemovedWorktree",
     "Stash",
     "Status",
     "StatusEntry",
+    "Worktree",
+    "WorktreeEnd",
 ]
 
 

@@ -106,6 +106,12 @@ class Call:
         return top
 
     @property
+    def top_or_git_dir(self) -> str:
+        """The top of the worktree; of a repository without one, its git folder."""
+        found = self._found()
+        return found.top or found.git_dir
+
+    @property
     def git_dir(self) -> str:
         """The git folder of this worktree."""
         return self._found().git_dir
@@ -179,14 +185,15 @@ class Call:
         return Stop(self._failure(cause, args, why, paths))
 
     @contextmanager
-    def index(self, *args: str) -> Iterator[None]:
+    def index(self, *args: str, shared: bool = False) -> Iterator[None]:
         """Hold the index of this worktree: the only writer of it among all that go through orca.
 
-        Inside a hook of this repository the index belongs to the git that runs the hook: `refused`.
+        With `shared`, hold the list of worktrees instead, by the index of the main one. Inside a hook of this
+        repository the index belongs to the git that runs the hook: `refused`.
         """
         self.refuse_in_hook(*args)
         try:
-            with lock.hold(self.git_dir, self.deadline) as locks:
+            with lock.hold(self.common_dir if shared else self.git_dir, self.deadline) as locks:
                 self._locks = locks
                 yield
         except lock.Locked as locked:

@@ -20,6 +20,7 @@ from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
 from orca.tools.repository.stashes import StashOperations
 from orca.tools.repository.states import StateOperations
+from orca.tools.repository.worktrees import WorktreeOperations
 
 _NETWORK_S: Final = 600.0
 _RECORD_S: Final = 1.0  # a clone that is there gets its address, even at the deadline
@@ -36,6 +37,7 @@ class GitTool(
     RemoteOperations,
     PushOperations,
     BridgeOperations,
+    WorktreeOperations,
     PullOperations,
     MergeOperations,
     StashOperations,
