@@ -107,6 +107,7 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "TypecheckTool.run": lambda place, timeout: TypecheckTool(place.root).run(timeout=timeout),
     "GitTool.with_repo": lambda place, timeout: GitTool(place.root).with_repo(
         lambda repo: repo.git.commit("-m", "new"), timeout=timeout
+    ),
     "GitTool.merge": lambda place, timeout: GitTool(place.beside / "diverged").merge("topic", timeout=timeout),
     "GitTool.rebase": lambda place, timeout: GitTool(place.beside / "diverged").rebase("topic", timeout=timeout),
     "GitTool.stash": lambda place, timeout: GitTool(place.beside / "diverged").stash("half done", timeout=timeout),
