@@ -10,46 +10,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bench_worktrees
+from bench_pairs import PAIRS, bare_git, ratio, repository
+
 from orca.results import or_raise
 from orca.tools import CommandTool, GitTool
-from orca.tools.repository import neutral
 from orca.tools.repository.states import STATUS
 
-PAIRS = 9
 FLOOD = "head -c 400000000 /dev/zero"
 FRESH_ORCA = "from orca import git, outcome, NothingToCommit; outcome(git().status())"
 FRESH_BARE = f"import subprocess; subprocess.run(['git', *{STATUS!r}], capture_output=True)"
-
-
-def ratio(ours: Callable[[], object], bare: Callable[[], object], pairs: int = PAIRS) -> float:
-    """Return the median of ours / bare over interleaved pairs, after one of each to warm up."""
-    ours()
-    bare()
-    ratios = []
-    for _ in range(pairs):
-        start = time.perf_counter()
-        ours()
-        between = time.perf_counter()
-        bare()
-        ratios.append((between - start) / (time.perf_counter() - between))
-    return statistics.median(ratios)
-
-
-def bare_git(cwd: Path, *args: str, input: bytes | None = None) -> None:
-    """Run the argv and environment that orca gives git, with nothing around it."""
-    env = neutral.environment("read", os.environ)
-    subprocess.run(["git", *neutral.FLAGS, *args], cwd=cwd, env=env, input=input, capture_output=True, check=False)
-
-
-def repository(path: Path, files: int) -> GitTool:
-    """Make a repository with that many small files, all committed."""
-    tool = or_raise(GitTool.init(path))
-    for number in range(files):
-        file = path / f"package{number % 50}" / f"module{number}.py"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"value = {number}\n")
-    or_raise(tool.commit("seed", add="all"))
-    return tool
 
 
 def statuses(top: Path) -> list[tuple[str, float, float]]:
@@ -151,7 +121,7 @@ def main() -> int:
         top = Path(folder)
         os.environ["HOME"] = folder
         (top / ".gitconfig").write_text("[user]\nname = Bench\nemail = bench@example.invalid\n")
-        rows = [*commands(), *statuses(top), *commits(top), *starts(top), *many_paths(top)]
+        rows = [*commands(), *statuses(top), *commits(top), *starts(top), *many_paths(top), *bench_worktrees.rows(top)]
     print("| what | bound | measured |\n|---|---|---|")
     for what, bound, measured in rows:
         print(f"| {what} | {bound:g} | {measured:.2f} |")

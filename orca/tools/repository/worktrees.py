@@ -27,6 +27,7 @@ Keep: TypeAlias = Literal["dirty", "always", "never"]
 
 _CLEANING_S: Final = 2.0
 _NAMED: Final = 100  # paths of a failure
+_LOOKED: Final = (b"failed to run 'git status'", b"contains modified or untracked files", b"containing submodules")
 _FOLDER: Final = ".worktrees"
 _LIST: Final = ("worktree", "list", "--porcelain", "-z")
 _NO_GUESS: Final = ("-c", "worktree.guessRemote=false")
@@ -167,7 +168,10 @@ class WorktreeOperations(Located):
             if is_there and not force:
                 _refuse_to_lose(Call(Place(found.path), call.left()), args)
             flags = ("--force",) if force or not is_there else ()
-            call.run("worktree", "remove", *flags, "--", found.path, kind="write")
+            ended = call.attempt("worktree", "remove", *flags, "--", found.path, kind="write")
+            if ended.cause != "exit" or ended.exit_code != 0:
+                looked = ended.cause == "exit" and any(words in ended.stderr for words in _LOOKED)
+                raise Stop(call.failed(ended, effect="none" if looked else None))
             _tidy(os.path.dirname(found.path))
             return _removed(found)
 

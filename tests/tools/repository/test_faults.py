@@ -68,6 +68,7 @@ def place(tmp_path: Path, remote: Remote, request: pytest.FixtureRequest) -> Pla
     git(diverged, "stash", "push", "--quiet", "--include-untracked", "-m", "a stash")
     stash = Stash(sha(diverged, "refs/stash"), "a stash", "main")
     write(diverged / "untracked.txt", "untracked\n")
+    git(root, "worktree", "add", "--quiet", "-b", "beside", str(beside / "tree"))
     return Place(root, beside, str(remote.bare), sha(root), stash)
 
 
@@ -114,6 +115,12 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "GitTool.pop_stash": lambda place, timeout: GitTool(place.beside / "diverged").pop_stash(
         place.stash, timeout=timeout
     ),
+    "GitTool.add_worktree": lambda place, timeout: GitTool(place.root).add_worktree("tree", timeout=timeout),
+    "GitTool.worktree": lambda place, timeout: GitTool(place.root).worktree("tree", timeout=timeout).__enter__(),
+    "GitTool.worktrees": lambda place, timeout: GitTool(place.root).worktrees(timeout=timeout),
+    "GitTool.remove_worktree": lambda place, timeout: GitTool(place.root).remove_worktree(
+        place.beside / "tree", timeout=timeout
+    ),
 }
 
 
@@ -155,6 +162,10 @@ GitTool.merge                 bad-cwd none  not-a-repository none  not-found non
 GitTool.rebase                bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.stash                 bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.pop_stash             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.add_worktree          bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.worktree              bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.worktrees             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.remove_worktree       bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 """
 STUCK = """
 method                        sleeping git     hanging git      disk full
@@ -193,6 +204,10 @@ GitTool.merge                 timeout none     timeout none     other none
 GitTool.rebase                timeout none     timeout none     other none
 GitTool.stash                 timeout none     timeout none     other none
 GitTool.pop_stash             timeout none     timeout none     other none
+GitTool.add_worktree          timeout none     timeout none     exit none
+GitTool.worktree              timeout none     timeout none     exit none
+GitTool.worktrees             timeout none     Success          Success
+GitTool.remove_worktree       timeout none     Success          exit none
 """
 TABLE: dict[str, dict[str, str]] = {}
 for header, *rows in ([re.split("  +", line) for line in table.strip().splitlines()] for table in (GONE, STUCK)):
@@ -295,6 +310,8 @@ def test_git_hangs_once_it_gets_to_work(place: Place, tmp_path: Path, monkeypatc
 
     def own_copy(method: str) -> Place:
         beside = shutil.copytree(place.beside, tmp_path / method)
+        write(beside / "tree" / ".git", f"gitdir: {beside}/root/.git/worktrees/tree\n")
+        write(beside / "root" / ".git" / "worktrees" / "tree" / "gitdir", f"{beside}/tree/.git\n")
         return replace(place, root=beside / "root", beside=beside)
 
     assert hanging_calls(own_copy, HANGS_S) == TABLE["hanging git"]
