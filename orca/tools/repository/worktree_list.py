@@ -47,7 +47,7 @@ class WorktreeEnd(Redacted):
 
 def parse_worktrees(output: bytes) -> tuple[Worktree, ...]:
     """Return what `worktree list --porcelain -z` printed: the main one first."""
-    found = []
+    found: list[Worktree] = []
     for record in os.fsdecode(output).split("\0\0"):
         lines = [line.partition(" ") for line in record.split("\0") if line]
         told = {name: value for name, _, value in lines}

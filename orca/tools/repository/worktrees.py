@@ -112,6 +112,7 @@ class WorktreeOperations(Located):
             if at is None and (old is None or existing == "reset"):
                 raise call.refuse("unborn", args, "there is no commit for the branch to start at")
             with _place(call, branch, path, args) as target:
+                how: tuple[str, ...]
                 if old is None:
                     how = ("-b", branch, "--", target, str(at))
                 elif existing == "reset":
