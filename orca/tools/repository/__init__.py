@@ -10,10 +10,12 @@ from orca.tools.repository.tool import GitTool
 
 if TYPE_CHECKING:
     from orca.tools.repository.changes import Commit, FileChange
+    from orca.tools.repository.comparing import Diff
     from orca.tools.repository.history import LogEntry
     from orca.tools.repository.push_report import Push
     from orca.tools.repository.refs import Branch, Merge, Pull, Rebase, RefUpdate, Remote
     from orca.tools.repository.stash_log import Stash
+    from orca.tools.repository.tags import Tag
     from orca.tools.repository.worktree_list import RemovedWorktree, Worktree, WorktreeEnd
 
 _HOMES = {
@@ -21,7 +23,9 @@ _HOMES = {
     "history": ("LogEntry",),
     "push_report": ("Push",),
     "refs": ("Branch", "Merge", "Pull", "Rebase", "RefUpdate", "Remote"),
+    "comparing": ("Diff",),
     "stash_log": ("Stash",),
+    "tags": ("Tag",),
     "worktree_list": ("RemovedWorktree", "Worktree", "WorktreeEnd"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -29,6 +33,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Branch",
     "Commit",
+    "Diff",
     "FileChange",
     "GitTool",
     "LogEntry",
@@ -43,6 +48,7 @@ __all__ = [
     "Stash",
     "Status",
     "StatusEntry",
+    "Tag",
     "Worktree",
     "WorktreeEnd",
 ]

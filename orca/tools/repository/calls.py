@@ -144,8 +144,15 @@ class Call:
             raise Stop(self.failed(ended, effect=effect))
         return ended
 
-    def attempt(self, *args: str, kind: Kind = "read", input: bytes | None = None, at_top: bool = True) -> Ended:
-        """Run git and return how it ended, however that was."""
+    def attempt(
+        self,
+        *args: str,
+        kind: Kind = "read",
+        input: bytes | None = None,
+        at_top: bool = True,
+        limit: int | None = None,
+    ) -> Ended:
+        """Run git and return how it ended, however that was; with a `limit`, head and tail of its outputs are kept."""
         self._check_version()
         if at_top:
             self._found()
@@ -153,7 +160,7 @@ class Call:
             effect: Effect = "unknown" if self._has_written else "none"
             raise Stop(self._failure("not-a-repository", args, "the repository that was here is gone", effect=effect))
         self._has_written |= kind != "read"
-        return self._git(args, self._place.cwd, self._environment(kind), input)
+        return self._git(args, self._place.cwd, self._environment(kind), input, limit)
 
     def change(self, *args: str, input: bytes | None = None) -> Ended:
         """Run a git that makes its change in one last step: where it exits with an error, nothing has happened."""
@@ -364,13 +371,16 @@ class Call:
             raise Stop(unsupported_feature(ended.stdout.decode("utf-8", "replace").strip(), f"orca needs git {oldest}"))
         _supported.add(key)
 
-    def _git(self, args: tuple[str, ...], cwd: str, env: dict[str, str], input: bytes | None) -> Ended:
+    def _git(
+        self, args: tuple[str, ...], cwd: str, env: dict[str, str], input: bytes | None, limit: int | None = None
+    ) -> Ended:
         ended = process.run(
             ("git", *neutral.FLAGS, *args),
             cwd=cwd,
             env=env,
             deadline=self.deadline,
             input=input,
+            limit=limit,
             keep_background=True,  # a credential cache that git started serves the next call
         )
         return ended._replace(argv=("git", *args))

@@ -13,13 +13,16 @@ from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.bridge import BridgeOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
 from orca.tools.repository.commits import CommitOperations
+from orca.tools.repository.comparing import ComparisonOperations
 from orca.tools.repository.merging import MergeOperations
 from orca.tools.repository.pulling import PullOperations
 from orca.tools.repository.pushing import PushOperations
+from orca.tools.repository.reading import ReadingOperations
 from orca.tools.repository.remotes import RemoteOperations, record
 from orca.tools.repository.staging import StagingOperations
 from orca.tools.repository.stashes import StashOperations
 from orca.tools.repository.states import StateOperations
+from orca.tools.repository.tags import TagOperations
 from orca.tools.repository.worktrees import WorktreeOperations
 
 _NETWORK_S: Final = 600.0
@@ -38,6 +41,9 @@ class GitTool(
     PushOperations,
     BridgeOperations,
     WorktreeOperations,
+    ComparisonOperations,
+    ReadingOperations,
+    TagOperations,
     PullOperations,
     MergeOperations,
     StashOperations,

@@ -121,6 +121,16 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "GitTool.remove_worktree": lambda place, timeout: GitTool(place.root).remove_worktree(
         place.beside / "tree", timeout=timeout
     ),
+    "GitTool.diff": lambda place, timeout: GitTool(place.root).diff(timeout=timeout),
+    "GitTool.is_ancestor": lambda place, timeout: GitTool(place.root).is_ancestor("HEAD", "main", timeout=timeout),
+    "GitTool.merge_base": lambda place, timeout: GitTool(place.root).merge_base("HEAD", "main", timeout=timeout),
+    "GitTool.would_conflict": lambda place, timeout: GitTool(place.root).would_conflict(
+        "HEAD", "main", timeout=timeout
+    ),
+    "GitTool.show": lambda place, timeout: GitTool(place.root).show("HEAD", "a.txt", timeout=timeout),
+    "GitTool.files": lambda place, timeout: GitTool(place.root).files(timeout=timeout),
+    "GitTool.tag": lambda place, timeout: GitTool(place.root).tag("v1", timeout=timeout),
+    "GitTool.tags": lambda place, timeout: GitTool(place.root).tags(timeout=timeout),
 }
 
 
@@ -166,6 +176,14 @@ GitTool.add_worktree          bad-cwd none  not-a-repository none  not-found non
 GitTool.worktree              bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.worktrees             bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.remove_worktree       bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.diff                  bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.is_ancestor           bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.merge_base            bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.would_conflict        bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.show                  bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.files                 bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.tag                   bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.tags                  bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 """
 STUCK = """
 method                        sleeping git     hanging git      disk full
@@ -208,6 +226,14 @@ GitTool.add_worktree          timeout none     timeout none     exit none
 GitTool.worktree              timeout none     timeout none     exit none
 GitTool.worktrees             timeout none     Success          Success
 GitTool.remove_worktree       timeout none     Success          exit none
+GitTool.diff                  timeout none     Success          Success
+GitTool.is_ancestor           timeout none     Success          Success
+GitTool.merge_base            timeout none     Success          Success
+GitTool.would_conflict        timeout none     Success          Success
+GitTool.show                  timeout none     Success          Success
+GitTool.files                 timeout none     Success          Success
+GitTool.tag                   timeout none     timeout unknown  exit none
+GitTool.tags                  timeout none     Success          Success
 """
 TABLE: dict[str, dict[str, str]] = {}
 for header, *rows in ([re.split("  +", line) for line in table.strip().splitlines()] for table in (GONE, STUCK)):
