@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from readme import README, blocks
 from worlds.github import GitHub, check_run, checks
 
 from orca import GitHubTool, flow, gh
@@ -84,3 +85,7 @@ def test_with_no_gh_on_the_machine_it_is_a_value(repo: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", "/nonexistent")
     with flow(repo):
         assert gh().issue(1).failure().tag == "CommandFailed"
+
+
+def test_the_readme_shows_this_flow() -> None:
+    assert SCRIPT in {block.text for block in blocks(README.read_text(encoding="utf-8"))}
