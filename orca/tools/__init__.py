@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from orca.tools.repository import (
         Branch,
+        Checkpoint,
         Commit,
         Diff,
         FileChange,
@@ -69,6 +70,7 @@ _HOMES = {
         "Rebase",
         "RefUpdate",
         "Remote",
+        "Checkpoint",
         "Diff",
         "Stash",
         "Tag",
@@ -85,6 +87,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Branch",
     "Check",
+    "Checkpoint",
     "Checks",
     "CommandResult",
     "CommandTool",

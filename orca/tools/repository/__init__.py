@@ -10,6 +10,7 @@ from orca.tools.repository.tool import GitTool
 
 if TYPE_CHECKING:
     from orca.tools.repository.changes import Commit, FileChange
+    from orca.tools.repository.checkpoints.saved import Checkpoint
     from orca.tools.repository.comparing import Diff
     from orca.tools.repository.history import LogEntry
     from orca.tools.repository.push_report import Push
@@ -23,6 +24,7 @@ _HOMES = {
     "history": ("LogEntry",),
     "push_report": ("Push",),
     "refs": ("Branch", "Merge", "Pull", "Rebase", "RefUpdate", "Remote"),
+    "checkpoints.saved": ("Checkpoint",),
     "comparing": ("Diff",),
     "stash_log": ("Stash",),
     "tags": ("Tag",),
@@ -32,6 +34,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Branch",
+    "Checkpoint",
     "Commit",
     "Diff",
     "FileChange",

@@ -12,6 +12,7 @@ from orca.tools.repository.addresses import holds_secret
 from orca.tools.repository.branches import BranchOperations
 from orca.tools.repository.bridge import BridgeOperations
 from orca.tools.repository.calls import Call, Place, Stop, tagged
+from orca.tools.repository.checkpoints.operations import CheckpointOperations
 from orca.tools.repository.commits import CommitOperations
 from orca.tools.repository.comparing import ComparisonOperations
 from orca.tools.repository.merging import MergeOperations
@@ -44,6 +45,7 @@ class GitTool(
     ComparisonOperations,
     ReadingOperations,
     TagOperations,
+    CheckpointOperations,
     PullOperations,
     MergeOperations,
     StashOperations,
