@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bench_checkpoints
+import bench_files
 import bench_worktrees
 from bench_pairs import PAIRS, bare_git, ratio, repository
 
@@ -121,7 +123,16 @@ def main() -> int:
         top = Path(folder)
         os.environ["HOME"] = folder
         (top / ".gitconfig").write_text("[user]\nname = Bench\nemail = bench@example.invalid\n")
-        rows = [*commands(), *statuses(top), *commits(top), *starts(top), *many_paths(top), *bench_worktrees.rows(top)]
+        rows = [
+            *commands(),
+            *statuses(top),
+            *commits(top),
+            *starts(top),
+            *many_paths(top),
+            *bench_files.rows(top),
+            *bench_checkpoints.rows(top),
+            *bench_worktrees.rows(top),
+        ]
     print("| what | bound | measured |\n|---|---|---|")
     for what, bound, measured in rows:
         print(f"| {what} | {bound:g} | {measured:.2f} |")

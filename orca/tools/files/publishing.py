@@ -41,10 +41,12 @@ def put(
     *,
     exclusive: bool = False,
     expected: os.stat_result | None = None,
+    durable: bool = True,
 ) -> T:
     """Return what `make` returns, which makes something in a directory, once it has the place that the walk ends at.
 
     `exclusive`: fail where something is there. `expected`: raise `Changed` where it is no longer in this state.
+    `durable`: its name is on the disk before this returns.
     """
     with opened(".", DIRECTORY, at=walk.fd) as directory:
         # Short, and not made from the name of the target, which may be as long as names can be.
@@ -55,8 +57,9 @@ def put(
         except BaseException:
             _discard(hidden, call)
             raise
-        sync(directory)
-        sync_made(walk)
+        if durable:
+            sync(directory)
+            sync_made(walk)
     return made
 
 

@@ -28,11 +28,16 @@ class Worktree(Redacted):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RemovedWorktree(Redacted):
-    """A worktree that was removed, the branch that it had (it stays) and the commit that it was at."""
+    """A worktree that was removed, the branch that it had (it stays) and the commit that it was at.
+
+    `checkpoint` is the commit that holds what a forced removal took away, under `worktree/`: `git restore
+    --source=<checkpoint>:worktree .` in another worktree brings the files back. None where nothing was lost.
+    """
 
     path: str
     branch: str | None
     head: str | None
+    checkpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

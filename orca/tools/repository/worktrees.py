@@ -26,6 +26,7 @@ Existing: TypeAlias = Literal["fail", "reuse", "reset"]
 Keep: TypeAlias = Literal["dirty", "always", "never"]
 
 _CLEANING_S: Final = 2.0
+_LEAST_S: Final = 0.001
 _NAMED: Final = 100  # paths of a failure
 _LOOKED: Final = (b"failed to run 'git status'", b"contains modified or untracked files", b"containing submodules")
 _FOLDER: Final = ".worktrees"
@@ -141,10 +142,11 @@ class WorktreeOperations(Located):
     def remove_worktree(self, path: StrPath, force: bool = False, *, timeout: float | None = None) -> RemovedWorktree:
         """Return the worktree that was removed: its folder with what is ignored in it, and git's entry for it.
 
-        Its branch stays. What a removal would lose stops it, unless `force` is given: changes and untracked files
-        (`dirty`, with `paths`), an operation in progress, commits of a detached HEAD that no branch, tag or remote
-        branch holds. The main worktree, this tool's own, and a locked one are never removed. One whose folder is gone
-        loses its entry. `path` counts from the top of this worktree. `timeout` is seconds, default the tool's.
+        Its branch stays. What a removal would lose stops it, unless `force` is given, which records it first: changes
+        and untracked files (`dirty`, with `paths`), an operation in progress, commits of a detached HEAD that no
+        branch, tag or remote branch holds. The main worktree, this tool's own, and a locked one are never removed. One
+        whose folder is gone loses its entry. `path` counts from the top of this worktree. `timeout` is seconds,
+        default the tool's.
 
         Fails with `CommandFailed`: `unknown-path` (no worktree is there), `dirty`, `conflict` (an operation is in
         progress), `refused`, `locked`, `timeout`, `exit`, and what `status` fails with.
@@ -165,16 +167,22 @@ class WorktreeOperations(Located):
                 raise call.refuse("refused", args, "the main worktree, and the tool's own, are not removed")
             if found.locked is not None:
                 raise call.refuse("refused", args, f"the worktree is locked: {found.locked}")
-            is_there = os.path.lexists(os.path.join(found.path, ".git"))
-            if is_there and not force:
-                _refuse_to_lose(Call(Place(found.path), call.left()), args)
+            is_there, undo = os.path.lexists(os.path.join(found.path, ".git")), None
+            if is_there:
+                there = Call(Place(found.path), max(call.left(), _LEAST_S))
+                try:
+                    _refuse_to_lose(there, args)
+                except Stop:
+                    if not force:
+                        raise
+                    undo = _recorded(there)
             flags = ("--force",) if force or not is_there else ()
             ended = call.attempt("worktree", "remove", *flags, "--", found.path, kind="write")
             if ended.cause != "exit" or ended.exit_code != 0:
                 looked = ended.cause == "exit" and any(words in ended.stderr for words in _LOOKED)
                 raise Stop(call.failed(ended, effect="none" if looked else None))
             _tidy(os.path.dirname(found.path))
-            return _removed(found)
+            return _removed(found, undo)
 
     def _beside(self, path: str) -> GitTool:
         """Return a tool like this one for another worktree."""
@@ -251,10 +259,19 @@ def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _removed(tree: Worktree) -> RemovedWorktree:
+def _removed(tree: Worktree, undo: str | None) -> RemovedWorktree:
     from orca.tools.repository.worktree_list import RemovedWorktree
 
-    return RemovedWorktree(path=tree.path, branch=tree.branch, head=tree.head)
+    return RemovedWorktree(path=tree.path, branch=tree.branch, head=tree.head, checkpoint=undo)
+
+
+def _recorded(there: Call) -> str:
+    """The commit of a checkpoint of a worktree that is about to go."""
+    from orca.tools.repository.checkpoints.operations import checkpoint
+    from orca.tools.repository.checkpoints.recording import refs_of
+
+    made = checkpoint(there, "before remove_worktree()")
+    return there.run("rev-parse", "--verify", refs_of(there) + made.id).stdout.decode("ascii").strip()
 
 
 def _sha(call: Call, branch: str) -> str | None:

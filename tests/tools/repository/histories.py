@@ -108,10 +108,23 @@ class History:
         self.top = top
         self.draw = random.Random(seed)
         self._acts: list[Callable[[], object]] = [
-            self.write, self.write, self.write, self.delete, self.move, self.make_link, self.change_mode, self.empty_folder,
-            self.ignore, self.git_add, self.git_add, self.git_commit, self.git_commit, self.git_reset, self.git_switch,
-            self.git_merge, self.git_rebase, self.git_stage_a_part, self.git_gc, self.git_flags, self.swap,
-        ]  # fmt: skip
+            *(3 * [self.write]),
+            *(2 * [self.git_add, self.git_commit]),
+            self.delete,
+            self.move,
+            self.make_link,
+            self.change_mode,
+            self.empty_folder,
+            self.swap,
+            self.ignore,
+            self.git_reset,
+            self.git_switch,
+            self.git_merge,
+            self.git_rebase,
+            self.git_stage_a_part,
+            self.git_gc,
+            self.git_flags,
+        ]
 
     def act(self, times: int) -> None:
         """Do some things."""
@@ -178,7 +191,7 @@ class History:
         path = self.top / ".gitignore"
         if path.is_symlink() or path.is_dir():
             return
-        path.write_text((path.read_text() if path.exists() else "") + pattern + "\n")
+        path.write_bytes((bytes_of(path) or b"") + os.fsencode(pattern) + b"\n")
 
     def git(self, *args: str) -> None:
         run_git(self.top, *args)

@@ -16,7 +16,7 @@ from worlds.repository import GIT, PATH, commit, copy, git, run_git, script, sha
 
 from orca.errors import CommandFailed, RuntimeError, UnsupportedFeature
 from orca.results import Failure, Result, Success, or_raise, outcome
-from orca.tools import CommandTool, GitTool, Stash, TypecheckTool
+from orca.tools import Checkpoint, CommandTool, GitTool, Stash, TypecheckTool
 
 LATE_S = 3.0  # how long after its deadline a call may return
 SLEEPS_S = 0.5  # the timeout of a call whose git never answers
@@ -33,6 +33,7 @@ class Place:
     remote: str
     sha: str
     stash: Stash
+    point: Checkpoint
 
 
 @pytest.fixture
@@ -69,7 +70,8 @@ def place(tmp_path: Path, remote: Remote, request: pytest.FixtureRequest) -> Pla
     stash = Stash(sha(diverged, "refs/stash"), "a stash", "main")
     write(diverged / "untracked.txt", "untracked\n")
     git(root, "worktree", "add", "--quiet", "-b", "beside", str(beside / "tree"))
-    return Place(root, beside, str(remote.bare), sha(root), stash)
+    point = or_raise(GitTool(root).checkpoint())
+    return Place(root, beside, str(remote.bare), sha(root), stash, point)
 
 
 Outcome = Result[object, RuntimeError]
@@ -131,6 +133,12 @@ CALLS: dict[str, Callable[[Place, float], Outcome]] = {
     "GitTool.files": lambda place, timeout: GitTool(place.root).files(timeout=timeout),
     "GitTool.tag": lambda place, timeout: GitTool(place.root).tag("v1", timeout=timeout),
     "GitTool.tags": lambda place, timeout: GitTool(place.root).tags(timeout=timeout),
+    "GitTool.checkpoint": lambda place, timeout: GitTool(place.root).checkpoint("one", timeout=timeout),
+    "GitTool.checkpoints": lambda place, timeout: GitTool(place.root).checkpoints(timeout=timeout),
+    "GitTool.changed_since": lambda place, timeout: GitTool(place.root).changed_since(place.point, timeout=timeout),
+    "GitTool.restore": lambda place, timeout: GitTool(place.root).restore(place.point, timeout=timeout),
+    "GitTool.restore_paths": lambda place, timeout: GitTool(place.root).restore_paths("a.txt", timeout=timeout),
+    "GitTool.drop_checkpoint": lambda place, timeout: GitTool(place.root).drop_checkpoint(place.point, timeout=timeout),
 }
 
 
@@ -184,6 +192,12 @@ GitTool.show                  bad-cwd none  not-a-repository none  not-found non
 GitTool.files                 bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.tag                   bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 GitTool.tags                  bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.checkpoint            bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.checkpoints           bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.changed_since         bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.restore               bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.restore_paths         bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
+GitTool.drop_checkpoint       bad-cwd none  not-a-repository none  not-found none  UnsupportedFeature
 """
 STUCK = """
 method                        sleeping git     hanging git      disk full
@@ -234,6 +248,12 @@ GitTool.show                  timeout none     Success          Success
 GitTool.files                 timeout none     Success          Success
 GitTool.tag                   timeout none     timeout unknown  exit none
 GitTool.tags                  timeout none     Success          Success
+GitTool.checkpoint            timeout none     timeout none     exit none
+GitTool.checkpoints           timeout none     Success          Success
+GitTool.changed_since         timeout none     timeout none     other none
+GitTool.restore               timeout none     timeout none     exit none
+GitTool.restore_paths         timeout none     timeout none     exit none
+GitTool.drop_checkpoint       timeout none     timeout unknown  Success
 """
 TABLE: dict[str, dict[str, str]] = {}
 for header, *rows in ([re.split("  +", line) for line in table.strip().splitlines()] for table in (GONE, STUCK)):

@@ -84,8 +84,11 @@ def test_what_a_removal_would_lose_is_kept_and_named(repo: Path, kind: str, capl
     cause = {"detached": "refused", "merging": "conflict"}.get(kind, "dirty")
     error = failed(GitTool(repo).remove_worktree(place.end.path))
     assert (error.cause, error.effect) == (cause, "none")
-    assert or_raise(GitTool(repo).remove_worktree(place.end.path, force=True)).path == place.end.path
+    removed = or_raise(GitTool(repo).remove_worktree(place.end.path, force=True))
     assert not os.path.lexists(place.end.path)
+    assert removed.checkpoint is not None
+    held = git(repo, "ls-tree", "-r", "--name-only", f"{removed.checkpoint}:worktree").decode().split()
+    assert {"untracked": "new.txt", "detached": "b.txt"}.get(kind, "a.txt") in held
 
 
 def test_an_exception_of_the_block_passes_through_and_loses_nothing(repo: Path) -> None:

@@ -138,7 +138,7 @@ class Places:
 
     def _put(self, path: str, make: Callable[[int, str], T]) -> T:
         with Walk(self._root, path, self._call, follow=False, make=True) as walk:
-            return put(walk, make, self._call)
+            return put(walk, make, self._call, durable=False)  # the checkpoint can be restored again
 
     def _at(self, path: str) -> _Parent:
         return _Parent(self._root, path, self._call)

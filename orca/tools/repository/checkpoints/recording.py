@@ -6,20 +6,25 @@ It goes into a commit that only a ref of ours holds: `worktree/…` are the file
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from orca.errors import CommandFailed
 from orca.tools.files.failures import Refused
-from orca.tools.repository.calls import Call
+from orca.tools.repository.calls import Call, Stop
 from orca.tools.repository.checkpoints.places import Places
 from orca.tools.repository.checkpoints.saved import Checkpoint, Meta, dumps, worktree_id
 from orca.tools.repository.commits import head_and_branch
 from orca.tools.repository.staging import parse_paths
 
 REFS: Final = "refs/orca/"
+RULES: Final = ".gitignore"
 # What an operation that is in progress, or one that has just stopped, keeps in the git folder.
 STATE: Final = (
     "MERGE_HEAD",
@@ -86,6 +91,14 @@ def record(call: Call, places: Places, label: str, *, also: Collection[str] = ()
 
     `also` are paths that are recorded even where they are ignored, `refs` branches that are remembered as well.
     """
+    with _only_objects():
+        commit, made = _recorded(call, places, label, also, refs)
+    call.change(*OURS, "update-ref", "--no-deref", refs_of(call) + made.meta.checkpoint.id, commit, "0" * len(commit))
+    return made
+
+
+def _recorded(call: Call, places: Places, label: str, also: Collection[str], refs: Iterable[str]) -> tuple[str, Record]:
+    """Write a state down as a commit that nothing holds yet."""
     head, branch = head_and_branch(call)
     index = _bytes_of(os.path.join(call.git_dir, "index"))
     staged = _staged(call.run(*_LISTED, "--stage", "--", ":(top)").stdout)
@@ -93,14 +106,17 @@ def record(call: Call, places: Places, label: str, *, also: Collection[str] = ()
     links = {path for mode, _, _, path in staged if mode == _GITLINK}
     nested = {path.rstrip("/") for path in others if path.endswith("/")}
     paths = {path for mode, _, _, path in staged if mode != _GITLINK} | {path for path in others if path[-1] != "/"}
-    states = places.states({*paths, *also} - links - nested)
+    ignored = _ignored(call)
+    # Rules that ignore themselves count all the same: a restore has to show what there was.
+    rules = {path for path in ignored if os.path.basename(path) == RULES}
+    states = places.states({*paths, *also, *rules} - links - nested)
     files, odd = _files(call, places, states)
     git = dict(_git_files(call.git_dir))
     wanted = {f"refs/heads/{branch}"} if branch is not None else set()
     wanted |= {*_rebased(git), *refs}
     now = datetime.now(UTC)
     checkpoint = Checkpoint(
-        id=f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}",
+        id=f"{now:%Y%m%dT%H%M%S%f}-{os.urandom(4).hex()}",
         label=label,
         head=head,
         branch=branch,
@@ -117,13 +133,12 @@ def record(call: Call, places: Places, label: str, *, also: Collection[str] = ()
             for path, mode in plain.items()
             if mode is not None and stat.S_IMODE(states[path].st_mode) != mode
         },
-        links=tuple(path for path, entry in files.items() if entry.mode == _LINK and _is_gitmodules(path)),
-        folders=tuple(places.empty_folders(_ignored_folders(call) | links | nested)),
+        links=tuple(path for path, entry in files.items() if entry.mode != _kept(path, entry)),
+        folders=tuple(places.empty_folders(ignored | links | nested)),
         files=tuple(git),
     )
     commit = _commit(call, checkpoint, meta, files, staged, index, git)
-    call.run(*OURS, "update-ref", "--no-deref", refs_of(call) + checkpoint.id, commit, "0" * len(commit), kind="write")
-    return Record(meta, files, frozenset(path for _, _, _, path in staged))
+    return commit, Record(meta, files, frozenset(path for _, _, _, path in staged))
 
 
 def refs_of(call: Call) -> str:
@@ -131,20 +146,41 @@ def refs_of(call: Call) -> str:
     return f"{REFS}{worktree_id(call.git_dir, call.common_dir)}/"
 
 
+@contextmanager
+def _only_objects() -> Iterator[None]:
+    """Objects that nothing holds are no effect: whatever stops here has left everything as it was."""
+    try:
+        yield
+    except Stop as stop:
+        if isinstance(stop.error, CommandFailed):
+            raise Stop(replace(stop.error, effect="none")) from None
+        raise
+
+
 def worktree_tree(call: Call, places: Places) -> str:
     """Return the sha of a tree of all files that are not ignored, as a checkpoint would hold them."""
+    with _only_objects():
+        return _worktree_tree(call, places)
+
+
+def _worktree_tree(call: Call, places: Places) -> str:
     staged = _staged(call.run(*_LISTED, "--stage", "--", ":(top)").stdout)
     others = parse_paths(call.run(*_LISTED, "--others", "--exclude-standard", "--", ":(top)").stdout)
     paths = {path for mode, _, _, path in staged if mode != _GITLINK} | {path for path in others if path[-1] != "/"}
     files, _ = _files(call, places, places.states(paths))
-    return tree(call, [_line(entry.mode, entry.sha, path) for path, entry in files.items() if not _is_gitmodules(path)])
+    return tree(call, [_line(_kept(path, entry), entry.sha, path) for path, entry in files.items()])
+
+
+def _kept(path: str, entry: Entry) -> bytes:
+    return _FILE if entry.mode == _LINK and _is_gitmodules(path) else entry.mode
 
 
 def _files(call: Call, places: Places, states: Mapping[str, os.stat_result]) -> tuple[dict[str, Entry], set[str]]:
     """Write every file and link as an object; returns them, and the paths of what is neither."""
     regular = sorted(path for path, state in states.items() if stat.S_ISREG(state.st_mode))
     links = sorted(path for path, state in states.items() if stat.S_ISLNK(state.st_mode))
-    odd = {path for path, state in states.items() if stat.S_IFMT(state.st_mode) not in _HELD}
+    odd = {path for path, state in states.items() if stat.S_IFMT(state.st_mode) not in _HELD or _is_git(path)}
+    regular, links = [path for path in regular if path not in odd], [path for path in links if path not in odd]
     at_once = [path for path in regular if _can_be_listed(path)]
     shas: dict[str, bytes] = {}
     if at_once:
@@ -213,6 +249,8 @@ def _bytes_of(path: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if error.errno == errno.ELOOP:  # git makes no link of such a name
+            return None
         raise Refused("other", f"the git folder cannot be read: {error.strerror}", error.errno) from None
     with open(fd, "rb") as file:
         return file.read()
@@ -231,14 +269,20 @@ def _sha_of(call: Call, ref: str) -> str | None:
     return ended.stdout.decode("ascii").strip() or None if ended.exit_code == 0 else None
 
 
-def _ignored_folders(call: Call) -> set[str]:
+def _ignored(call: Call) -> set[str]:
+    """What is ignored; a directory stands for all that it holds."""
     args = ("--others", "--ignored", "--exclude-standard", "--directory", "--", ":(top)")
     return {path.rstrip("/") for path in parse_paths(call.run(*_LISTED, *args).stdout)}
 
 
 def _is_gitmodules(path: str) -> bool:
-    """Whether git refuses a link of this name in any tree."""
-    return os.path.basename(path).lower().startswith(".gitmodules")
+    """Whether git takes no link of this name into an index."""
+    return any(part.lower().startswith(".gitmodules") for part in path.split("/"))
+
+
+def _is_git(path: str) -> bool:
+    """Whether git takes nothing of this name into an index."""
+    return any(part.lower() == ".git" for part in path.split("/"))
 
 
 def _line(mode: bytes, sha: bytes, path: str) -> bytes:
@@ -255,10 +299,7 @@ def _commit(
     git: Mapping[str, bytes],
 ) -> str:
     _blob(call, b"")  # what the index names for a file that is only intended to be added need not be there
-    lines = [
-        _line(_FILE if path in meta.links else entry.mode, entry.sha, f"worktree/{path}")
-        for path, entry in files.items()
-    ]
+    lines = [_line(_kept(path, entry), entry.sha, f"worktree/{path}") for path, entry in files.items()]
     lines += [
         _line(_FILE if mode == _LINK else mode, sha, f"index/{stage.decode()}/{path}")
         for mode, sha, stage, path in staged
@@ -293,5 +334,7 @@ def tree(call: Call, lines: Iterable[bytes]) -> str:
     """Return the sha of the tree that the lines of an index describe."""
     with call.private_index("checkpoint"):
         call.change(*OURS, "read-tree", "--empty")
-        call.change(*OURS, "update-index", "-z", "--index-info", input=b"".join(lines))
+        ended = call.change(*OURS, "update-index", "-z", "--index-info", input=b"".join(lines))
+        if b"Ignoring path" in ended.stderr:  # git leaves out what it does not like, and exits with 0
+            raise Stop(call.failed(ended, cause="other", effect="none"))
         return call.run(*OURS, "write-tree", "--missing-ok", kind="write").stdout.decode("ascii").strip()

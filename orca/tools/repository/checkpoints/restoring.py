@@ -14,7 +14,7 @@ from orca.tools.files.failures import Refused
 from orca.tools.files.failures import Stop as FilesStop
 from orca.tools.repository.calls import Call, Stop
 from orca.tools.repository.checkpoints.places import Places
-from orca.tools.repository.checkpoints.recording import OURS, STATE, Entry, Record, record
+from orca.tools.repository.checkpoints.recording import OURS, RULES, STATE, Entry, Record, record
 from orca.tools.repository.checkpoints.saved import Meta, loads
 from orca.tools.repository.staging import parse_paths
 
@@ -40,6 +40,8 @@ class Saved:
                 path = os.fsdecode(name)
                 self.files[path] = Entry(_LINK if path in self.meta.links else mode, sha)
                 self.sizes[path] = int(size)
+        staged = call.run("ls-tree", "-r", "-z", "--name-only", f"{ref}:index", ok=(0, 128)).stdout
+        self.tracked = {path.partition("/")[2] for path in parse_paths(staged)}  # the stage goes before the path
 
     @staticmethod
     def meta_of(call: Call, ref: str) -> Meta:
@@ -163,12 +165,13 @@ def _files(call: Call, places: Places, saved: Saved, undo: Record, in_the_way: C
     gone = [path for path in now if path not in then]
     for path in in_the_way:
         places.remove(path)
-    for path in gone:
-        if any(folder in then for folder in _above(path)):
-            places.remove(path)
+    first = {path for path in gone if os.path.basename(path) == RULES or any(up in then for up in _above(path))}
+    for path in first:
+        places.remove(path)
     _write(places, saved, undo)
-    stays = _ignored(call, [path for path in gone if path not in undo.tracked])
-    for path in gone:
+    left = [path for path in gone if path not in first and path not in in_the_way]
+    stays = _ignored(call, [path for path in left if path not in undo.tracked and path not in saved.tracked])
+    for path in left:
         if path not in stays:
             places.remove(path)
     kept = {folder for path in [*then, *saved.meta.folders] for folder in _above(path)} | set(saved.meta.folders)
