@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Existing: TypeAlias = Literal["fail", "reuse", "reset"]
 Keep: TypeAlias = Literal["dirty", "always", "never"]
 
-_CLEANING_S: Final = 2.0
+_CLEANING_S: Final = 6.0  # beyond the deadline, and as a rule a tenth of a second
 _LEAST_S: Final = 0.001
 _NAMED: Final = 100  # paths of a failure
 _LOOKED: Final = (b"failed to run 'git status'", b"contains modified or untracked files", b"containing submodules")
