@@ -1,5 +1,6 @@
 """GitPython through `with_repo`: where it runs, what it gets to see, how long, and what it leaves behind."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -30,7 +31,15 @@ LATE_S = 3.0
 
 
 def children() -> list[str]:
-    return [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True) if child.is_running()]
+    """What this process has started and not ended; the server of the tests that go by ssh is not meant."""
+    found: list[str] = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if "sshd" not in " ".join(child.cmdline()):
+                found += [
+                    " ".join(one.cmdline()) for one in (child, *child.children(recursive=True)) if one.is_running()
+                ]
+    return found
 
 
 def sleeping_in(folder: Path) -> list[psutil.Process]:
