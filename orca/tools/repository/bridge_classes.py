@@ -44,7 +44,7 @@ def opened(programs: Programs, found: Found) -> git.Repo:
     What GitPython reads of this process's environment may be another repository's: a hook's `GIT_COMMON_DIR`, say.
     """
     wrapper = partial(_Git, programs)
-    own = type("Repo", (_Repo,), {"GitCommandWrapperType": wrapper})
+    own = type("Repo", (_Repo,), {"GitCommandWrapperType": staticmethod(wrapper)})
     repo: git.Repo = own(found.git_dir, expand_vars=False)
     repo.git_dir = found.git_dir
     repo._common_dir = found.common_dir
